@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The layout of a ledger file: what libgpulimit.so writes and gpulimit-stat reads. Nothing else.
+ *
+ * Fixed width, little endian as the machine is, offsets instead of pointers. Every offset below is
+ * pinned by tests/abi/test_region_layout.c; a change that moves one needs a new GPULIMIT_REGION_VERSION.
+ *
+ *        0  +--------------------------------------+
+ *           | struct gpulimit_header               |  identity, written once; extents[] grows
+ *     4096  +--------------------------------------+
+ *           | struct gpulimit_device[16]           |  counters, one record a device
+ *    12288  +--------------------------------------+
+ *           | extent: API names                    |  char[GPULIMIT_API_BYTES] each, written once
+ *           +--------------------------------------+
+ *           | extent: entries 0 .. n-1             |  one live allocation each; kind 0 = free slot
+ *           +--------------------------------------+
+ *           | extent: entries n .. 3n-1            |  added when the first is full, and so on
+ *           +--------------------------------------+
+ *
+ * Who may write: the process that created the file, under one lock of its own. Readers take no lock.
+ * A record (device, entry) begins with a sequence number: odd while it is being written. The writer makes
+ * it odd, stores the fields with release order, then stores the next even number with release order.
+ * A reader that sees the same even number before and after has seen one moment. A writer killed half-way
+ * leaves its one record odd for good; a reader gives up on it after some tries and says so.
+ * An extent is allocated on disk before extents_used, stored with release order, makes it known.
+ */
+#ifndef GPULIMIT_REGION_H
+#define GPULIMIT_REGION_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define GPULIMIT_REGION_MAGIC   "GPULIMIT"
+#define GPULIMIT_REGION_VERSION 1u
+#define GPULIMIT_REGION_PREFIX  "gpulimit." /* of every file name in GPU_LIMIT_DIR */
+
+#define GPULIMIT_DEVICES   16u /* a process's devices beyond these are limited, but not listed */
+#define GPULIMIT_EXTENTS   64u
+#define GPULIMIT_API_BYTES 48u
+#define GPULIMIT_NO_LIMIT  UINT64_MAX
+
+enum gpulimit_kind {
+    GPULIMIT_KIND_NONE, /* a free slot */
+#define KIND(_name, _NAME, _text) GPULIMIT_KIND_##_NAME,
+#include "gpulimit/tbl/kinds.def"
+    GPULIMIT_KINDS
+};
+
+enum gpulimit_section {
+    GPULIMIT_SECTION_NONE,
+    GPULIMIT_SECTION_APIS,    /* records of GPULIMIT_API_BYTES, NUL-padded names */
+    GPULIMIT_SECTION_ENTRIES, /* struct gpulimit_entry */
+};
+
+enum gpulimit_count_mode {
+    GPULIMIT_COUNT_PROCESS,     /* charged = committed + overhead */
+    GPULIMIT_COUNT_ALLOCATIONS, /* charged = requested */
+};
+
+/* A run of records of one section. The records of a section are numbered through its extents in order. */
+struct gpulimit_extent {
+    uint32_t section; /* enum gpulimit_section */
+    uint32_t count;   /* records */
+    uint64_t offset;  /* bytes from the start of the file */
+};
+
+struct gpulimit_header {
+    char magic[8]; /* written last, when all that follows is in place */
+    uint32_t version;
+    uint32_t header_bytes; /* sizeof(struct gpulimit_header), likewise below */
+    uint32_t device_bytes;
+    uint32_t entry_bytes;
+    uint32_t devices_offset;
+    uint32_t kinds; /* GPULIMIT_KINDS of the writer: later rows of kinds.def are unknown to it */
+
+    /* Whose it is. A pid alone names nobody: pids are reused, and differ between namespaces. */
+    int32_t pid;
+    uint32_t uid;
+    uint64_t pid_namespace;   /* inode of /proc/self/ns/pid; 0 unknown */
+    uint64_t start_ticks;     /* field 22 of /proc/self/stat */
+    uint64_t created_time_ns; /* CLOCK_REALTIME at creation */
+    uint64_t created_mono_ns; /* CLOCK_MONOTONIC at the same moment */
+    char boot_id[40];
+    char library_version[24];
+    char command[1024]; /* /proc/self/cmdline: arguments, each ended by NUL */
+    char notebook[256]; /* JPY_SESSION_NAME */
+    char slurm_job_id[64];
+    char cgroup[256];
+    char limit_text[128]; /* GPU_LIMIT_MB as it was set; empty if it was not */
+    char group[64];
+    uint32_t command_bytes; /* used bytes of command[] */
+    uint32_t count_mode;    /* enum gpulimit_count_mode */
+
+    _Atomic uint64_t ended_time_ns;       /* CLOCK_REALTIME at exit; 0 while running or when killed */
+    _Atomic uint64_t entries_unlisted;    /* live allocations that found no slot (no space for the file) */
+    _Atomic uint32_t extents_used;        /* extents[0 .. extents_used-1] are valid */
+    uint32_t reserved;
+    struct gpulimit_extent extents[GPULIMIT_EXTENTS];
+};
+
+/* What one device holds for the process. The counters are those of fields.def. */
+struct gpulimit_device {
+    _Atomic uint32_t sequence;
+    _Atomic uint32_t in_use;  /* 1 once the process has used the device */
+    uint32_t gpu_index;       /* CUDA's ordinal, as this process numbers its devices */
+    uint32_t reserved;
+    uint64_t total_bytes;     /* the card's memory */
+    char gpu_uuid[48];        /* "GPU-..." or "MIG-..." */
+#define FIELD(_name, _type, _text) _Atomic uint64_t _name;
+#include "gpulimit/tbl/fields.def"
+    struct {
+        _Atomic uint64_t bytes; /* committed; requested when count_mode is allocations */
+        _Atomic uint64_t count; /* live allocations */
+    } by_kind[16];              /* by enum gpulimit_kind */
+    uint64_t spare[12];
+};
+
+/* One live allocation. */
+struct gpulimit_entry {
+    _Atomic uint32_t sequence;
+    _Atomic uint32_t place;           /* kind | device << 8 | api << 16, see GPULIMIT_PLACE */
+    _Atomic uint64_t address;         /* device pointer, or handle for vmm */
+    _Atomic uint64_t requested_bytes;
+    _Atomic uint64_t committed_bytes; /* async: the request itself; the pool's idle rest is no entry's */
+    _Atomic uint64_t born_mono_ns;    /* CLOCK_MONOTONIC; the writer's time namespace */
+    _Atomic uint32_t thread_id;       /* gettid() */
+    _Atomic uint32_t site;            /* call site; 0 unknown */
+    _Atomic uint64_t owner;           /* context or pool handle; 0 none */
+    uint64_t spare;
+};
+
+#define GPULIMIT_PLACE(kind, device, api)                                                          \
+    ((uint32_t)(kind) | (uint32_t)(device) << 8 | (uint32_t)(api) << 16)
+#define GPULIMIT_PLACE_KIND(place)   ((place)&0xffu)
+#define GPULIMIT_PLACE_DEVICE(place) ((place) >> 8 & 0xffu)
+#define GPULIMIT_PLACE_API(place)    ((place) >> 16)
+
+#define GPULIMIT_DEVICES_OFFSET 4096u
+#define GPULIMIT_EXTENTS_OFFSET 12288u /* where the first extent may begin */
+
+_Static_assert(sizeof(struct gpulimit_header) <= GPULIMIT_DEVICES_OFFSET, "the header fits its page");
+_Static_assert(sizeof(struct gpulimit_device) == 512, "16 devices take two pages");
+_Static_assert(sizeof(struct gpulimit_entry) == 64, "an entry is one cache line");
+_Static_assert(GPULIMIT_DEVICES_OFFSET + GPULIMIT_DEVICES * sizeof(struct gpulimit_device) ==
+                   GPULIMIT_EXTENTS_OFFSET,
+               "the drawing above");
+
+#endif
