@@ -22,23 +22,21 @@
 
 enum { PIECE_MIB = 100, PIECES_MAX = 1024, PATIENCE_SECONDS = 300 };
 
-/* The driver's functions that this program uses: its member here, the exported symbol, NVIDIA's
- * typedef. */
-#define CALLS(_call)                                                                               \
-    _call(init, "cuInit", PFN_cuInit_v2000) _call(device_get, "cuDeviceGet",                       \
-                                                  PFN_cuDeviceGet_v2000)                           \
-        _call(retain, "cuDevicePrimaryCtxRetain", PFN_cuDevicePrimaryCtxRetain_v7000)              \
-            _call(release, "cuDevicePrimaryCtxRelease_v2", PFN_cuDevicePrimaryCtxRelease_v11000)   \
-                _call(set_current, "cuCtxSetCurrent", PFN_cuCtxSetCurrent_v4000)                   \
-                    _call(get_info, "cuMemGetInfo_v2", PFN_cuMemGetInfo_v3020)                     \
-                        _call(alloc, "cuMemAlloc_v2", PFN_cuMemAlloc_v3020)                        \
-                            _call(free, "cuMemFree_v2", PFN_cuMemFree_v3020)                       \
-                                _call(error_name, "cuGetErrorName", PFN_cuGetErrorName_v6000)
+/* What this program calls: the member of cu, the driver's symbol, NVIDIA's typedef for it. */
+#define CALLS(CALL)                                                                                \
+    CALL(init, cuInit, PFN_cuInit_v2000)                                                           \
+    CALL(device_get, cuDeviceGet, PFN_cuDeviceGet_v2000)                                           \
+    CALL(retain, cuDevicePrimaryCtxRetain, PFN_cuDevicePrimaryCtxRetain_v7000)                     \
+    CALL(release, cuDevicePrimaryCtxRelease_v2, PFN_cuDevicePrimaryCtxRelease_v11000)              \
+    CALL(set_current, cuCtxSetCurrent, PFN_cuCtxSetCurrent_v4000)                                  \
+    CALL(get_info, cuMemGetInfo_v2, PFN_cuMemGetInfo_v3020)                                        \
+    CALL(alloc, cuMemAlloc_v2, PFN_cuMemAlloc_v3020)                                               \
+    CALL(free, cuMemFree_v2, PFN_cuMemFree_v3020)                                                  \
+    CALL(error_name, cuGetErrorName, PFN_cuGetErrorName_v6000)
 
 static struct {
-#define CALL(_member, _symbol, _type) _type _member;
-    CALLS(CALL)
-#undef CALL
+#define MEMBER(_member, _symbol, _type) _type _member;
+    CALLS(MEMBER)
 } cu;
 
 static CUdeviceptr pieces[PIECES_MAX];
@@ -52,14 +50,13 @@ static void load_driver(void)
         exit(1);
     }
     /* Stored through void **, as dlsym's manual page does: C has no conversion between the two. */
-#define CALL(_member, _symbol, _type)                                                              \
-    *(void **)&cu._member = dlsym(driver, _symbol);                                                \
+#define RESOLVE(_member, _symbol, _type)                                                           \
+    *(void **)&cu._member = dlsym(driver, #_symbol);                                               \
     if (!cu._member) {                                                                             \
-        fprintf(stderr, "over_limit: the driver lacks %s\n", _symbol);                             \
+        fputs("over_limit: the driver lacks " #_symbol "\n", stderr);                              \
         exit(1);                                                                                   \
     }
-    CALLS(CALL)
-#undef CALL
+    CALLS(RESOLVE)
 }
 
 static const char *name_of(CUresult result)
