@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading ledger files, for programs that show them: what gpulimit-stat is built on. The files
+ * belong to other processes, perhaps other users, and are written to at this very moment, so
+ * nothing in them is trusted and nothing here disturbs a writer: the bytes are copied with pread,
+ * never mapped (a file cut short under a mapping is SIGBUS), and no lock is taken.
+ *
+ * Thread rules: no function has hidden state; a ledger belongs to the caller and is constant once
+ * read. Process rule: never read the ledger that the calling process itself writes. POSIX drops all
+ * record locks of a process when it closes any descriptor of the file, and the writer's lock shows
+ * that it lives.
+ */
+#ifndef GPULIMIT_READER_H
+#define GPULIMIT_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpulimit/region.h"
+
+#define GPULIMIT_READER_REASON_BYTES 160u        /* room for a reason, its NUL included */
+#define GPULIMIT_READER_ENTRIES_MAX  (16u << 20) /* slots; a file that claims more is refused */
+#define GPULIMIT_READER_APIS_MAX     (1u << 16)  /* names; an entry's index has 16 bits */
+
+/* The outcomes of reading. The names of gpulimit_reader_status_name are part of the JSON output. */
+enum gpulimit_reader_status {
+    GPULIMIT_READER_OK,
+    GPULIMIT_READER_GONE,       /* no such file; one that was listed a moment ago went away */
+    GPULIMIT_READER_FORBIDDEN,  /* the file may not be read */
+    GPULIMIT_READER_UNFINISHED, /* its writer is creating it at this moment */
+    GPULIMIT_READER_DAMAGED,    /* not a ledger, or one that contradicts itself */
+    GPULIMIT_READER_VERSION,    /* a ledger of another version of the format */
+    GPULIMIT_READER_FAILED,     /* a system call failed, or memory ran out */
+};
+
+enum gpulimit_state {
+    GPULIMIT_STATE_LIVE,   /* its process runs */
+    GPULIMIT_STATE_EXITED, /* its process ended and said so */
+    GPULIMIT_STATE_STALE,  /* its process is gone without a word: killed, or crashed */
+};
+
+/* What to read besides the header and the devices, or-ed together. */
+enum gpulimit_reader_parts {
+    GPULIMIT_READER_SUMMARY = 0,
+    GPULIMIT_READER_ENTRIES = 1, /* live allocations and the names of APIs */
+};
+
+struct gpulimit_ledger_device {
+    uint32_t gpu_index; /* as the process numbers its devices */
+    bool is_torn;       /* the writer died while writing this: the counters may disagree */
+    uint64_t total_bytes;
+    char gpu_uuid[49];
+#define FIELD(_name, _type, _text) uint64_t _name;
+#include "gpulimit/tbl/fields.def"
+    struct {
+        uint64_t bytes;
+        uint64_t count;
+    } by_kind[16]; /* by enum gpulimit_kind; may hold kinds that this build does not know */
+};
+
+struct gpulimit_ledger_entry {
+    uint64_t address;
+    uint64_t requested_bytes;
+    uint64_t committed_bytes;
+    uint64_t born_mono_ns; /* by the writer's CLOCK_MONOTONIC: compare with created_mono_ns only */
+    uint64_t owner;
+    uint32_t thread_id;
+    uint32_t site;
+    uint32_t kind;   /* enum gpulimit_kind, or one of a newer writer: below 16 */
+    uint32_t device; /* index into devices[] */
+    uint32_t api;    /* for gpulimit_reader_api_name */
+};
+
+/* One ledger file at one moment. Strings end with NUL, but hold whatever bytes the writer put
+ * there. */
+struct gpulimit_ledger {
+    enum gpulimit_state state;
+    char *path;         /* as it was given */
+    uint32_t owner_uid; /* of the file; the header's uid is only a claim */
+    int32_t pid;        /* in the writer's pid namespace */
+    int32_t lock_pid;   /* the same process in the reader's namespace; 0 unknown */
+    uint32_t uid;
+    uint64_t pid_namespace;
+    uint64_t start_ticks;
+    uint64_t created_time_ns; /* CLOCK_REALTIME */
+    uint64_t created_mono_ns; /* the same moment, by the writer's CLOCK_MONOTONIC */
+    uint64_t ended_time_ns;   /* CLOCK_REALTIME; 0 if the writer did not say */
+    uint64_t entries_unlisted;
+    enum gpulimit_count_mode count_mode;
+    char boot_id[41];
+    char library_version[25];
+    char notebook[257];
+    char slurm_job_id[65];
+    char cgroup[257];
+    char limit_text[129];
+    char group[65];
+
+    char command[1025]; /* what arguments[] points into */
+    const char **arguments;
+    uint32_t argument_count;
+
+    struct gpulimit_ledger_device devices[GPULIMIT_DEVICES]; /* those in use, in the file's order */
+    uint32_t device_count;
+
+    /* Read only with GPULIMIT_READER_ENTRIES. */
+    char (*apis)[GPULIMIT_API_BYTES + 1];
+    uint32_t api_count;
+    struct gpulimit_ledger_entry *entries;
+    uint32_t entry_count;
+    uint32_t entries_torn; /* left half-written by a writer that died, and so not in entries[] */
+};
+
+/* Reads the ledger file at `path`. A symbolic link or anything but a regular file is refused.
+ *
+ * GPULIMIT_READER_OK: *ledger is set, and the caller frees it with gpulimit_reader_close.
+ * Otherwise *ledger is untouched and `reason` says in a few words, without the path, what is wrong.
+ * Takes at most some tens of milliseconds more than the copying, however busy the writer is. */
+enum gpulimit_reader_status gpulimit_reader_open(const char *path, unsigned int parts,
+                                                 char reason[GPULIMIT_READER_REASON_BYTES],
+                                                 struct gpulimit_ledger **ledger);
+
+/* The same for a file that the caller has open for reading. The descriptor stays the caller's, its
+ * file position unmoved. `path` is only copied. */
+enum gpulimit_reader_status gpulimit_reader_read(int fd, const char *path, unsigned int parts,
+                                                 char reason[GPULIMIT_READER_REASON_BYTES],
+                                                 struct gpulimit_ledger **ledger);
+
+/* Frees a ledger; NULL is accepted. */
+void gpulimit_reader_close(struct gpulimit_ledger *ledger);
+
+/* The name that the ledger's own writer gave to an API, so that an old reader prints a new writer's
+ * names;
+ * "" if `api` is none of its. Lives as long as the ledger. */
+const char *gpulimit_reader_api_name(const struct gpulimit_ledger *ledger, uint32_t api);
+
+/* Constant names, as in JSON: "linear" and so on, "unknown" for a kind that this build does not
+ * know; "live", "exited", "stale"; "damaged" and so on. */
+const char *gpulimit_reader_kind_name(uint32_t kind);
+const char *gpulimit_reader_state_name(enum gpulimit_state state);
+const char *gpulimit_reader_status_name(enum gpulimit_reader_status status);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Ledger files for tests of the reader and of the tools, written from region.h alone.
+ */
+#include "ledger_fixture.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *const fixture_apis[] = {"cuMemAlloc_v2", "cuMemAllocAsync"};
+
+enum { FIXTURE_APIS = sizeof(fixture_apis) / sizeof(fixture_apis[0]) };
+
+/* A test that cannot set itself up has failed. */
+static void fixture_check(int is_ok, const char *what)
+{
+    if (!is_ok) {
+        perror(what);
+        abort();
+    }
+}
+
+static uint64_t fixture_get_time(clockid_t clock)
+{
+    struct timespec now;
+
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static struct gpulimit_extent *fixture_add_extent(struct fixture *fixture, uint32_t section,
+                                                  uint32_t count, size_t record_bytes)
+{
+    struct gpulimit_extent *extent = &fixture->header->extents[fixture->header->extents_used];
+
+    fixture_check(fixture->header->extents_used < GPULIMIT_EXTENTS &&
+                      fixture->size + count * record_bytes <= FIXTURE_BYTES_MAX,
+                  "fixture: too large");
+    *extent = (struct gpulimit_extent){.section = section, .count = count, .offset = fixture->size};
+    fixture->header->extents_used++;
+    fixture->size += count * record_bytes;
+    return extent;
+}
+
+void fixture_open(struct fixture *fixture, unsigned int age_seconds)
+{
+    uint64_t age_ns = UINT64_C(1000000000) * age_seconds;
+    const struct gpulimit_extent *apis;
+    struct gpulimit_header *header;
+
+    fixture->image = aligned_alloc(64, FIXTURE_BYTES_MAX);
+    fixture_check(fixture->image != NULL, "fixture");
+    memset(fixture->image, 0, FIXTURE_BYTES_MAX);
+    header = (void *)fixture->image;
+    fixture->header = header;
+    fixture->devices = (void *)(fixture->image + GPULIMIT_DEVICES_OFFSET);
+    fixture->size = GPULIMIT_EXTENTS_OFFSET;
+    memcpy(header->magic, GPULIMIT_REGION_MAGIC, sizeof(header->magic));
+    header->version = GPULIMIT_REGION_VERSION;
+    header->header_bytes = sizeof(struct gpulimit_header);
+    header->device_bytes = sizeof(struct gpulimit_device);
+    header->entry_bytes = sizeof(struct gpulimit_entry);
+    header->devices_offset = GPULIMIT_DEVICES_OFFSET;
+    header->kinds = GPULIMIT_KINDS;
+    header->pid = 4121;
+    header->uid = getuid();
+    header->created_time_ns = fixture_get_time(CLOCK_REALTIME) - age_ns;
+    header->created_mono_ns = 1000000000; /* any: only differences to it mean something */
+    strcpy(header->library_version, "0.1.0");
+    fixture_set_command(fixture, "python\0train.py", sizeof("python\0train.py"));
+    apis = fixture_add_extent(fixture, GPULIMIT_SECTION_APIS, FIXTURE_APIS, GPULIMIT_API_BYTES);
+    for (size_t i = 0; i < FIXTURE_APIS; i++) {
+        strcpy((char *)fixture->image + apis->offset + i * GPULIMIT_API_BYTES, fixture_apis[i]);
+    }
+    fixture->size = (fixture->size + 63) / 64 * 64;
+}
+
+void fixture_close(struct fixture *fixture)
+{
+    free(fixture->image);
+    *fixture = (struct fixture){0};
+}
+
+void fixture_set_identity(struct fixture *fixture)
+{
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    char stat_text[1024];
+    struct stat namespace;
+    char *field;
+
+    fixture_check(file && fscanf(file, "%39s", fixture->header->boot_id) == 1, "boot_id");
+    fclose(file);
+    file = fopen("/proc/self/stat", "re");
+    fixture_check(file && fgets(stat_text, sizeof(stat_text), file), "/proc/self/stat");
+    fclose(file);
+    fixture_check(stat("/proc/self/ns/pid", &namespace) == 0, "/proc/self/ns/pid");
+    field = strrchr(stat_text, ')');
+    for (int number = 2; number < 22; number++) {
+        field = strchr(field + 1, ' ');
+    }
+    fixture->header->start_ticks = strtoull(field, NULL, 10);
+    fixture->header->pid_namespace = namespace.st_ino;
+    fixture->header->pid = getpid();
+}
+
+void fixture_set_command(struct fixture *fixture, const char *arguments, size_t bytes)
+{
+    memset(fixture->header->command, 0, sizeof(fixture->header->command));
+    memcpy(fixture->header->command, arguments, bytes);
+    fixture->header->command_bytes = (uint32_t)bytes;
+}
+
+struct gpulimit_device *fixture_add_device(struct fixture *fixture, unsigned int number)
+{
+    struct gpulimit_device *device = &fixture->devices[number];
+
+    device->in_use = 1;
+    device->gpu_index = number;
+    device->total_bytes = 8192 * FIXTURE_MIB;
+    snprintf(device->gpu_uuid, sizeof(device->gpu_uuid), "GPU-%08x-1111-2222-3333-444444444444",
+             0xabc0u + number);
+    device->limit_bytes = 1024 * FIXTURE_MIB;
+    device->charged_bytes = 64 * FIXTURE_MIB;
+    device->requested_bytes = 63 * FIXTURE_MIB;
+    device->committed_bytes = 64 * FIXTURE_MIB;
+    device->peak_bytes = 128 * FIXTURE_MIB;
+    device->live_allocations = 1;
+    device->allocations_total = 3;
+    device->frees_total = 2;
+    device->by_kind[GPULIMIT_KIND_LINEAR].bytes = 64 * FIXTURE_MIB;
+    device->by_kind[GPULIMIT_KIND_LINEAR].count = 1;
+    return device;
+}
+
+struct gpulimit_entry *fixture_add_entries(struct fixture *fixture, uint32_t count)
+{
+    const struct gpulimit_extent *extent =
+        fixture_add_extent(fixture, GPULIMIT_SECTION_ENTRIES, count, sizeof(struct gpulimit_entry));
+
+    return (void *)(fixture->image + extent->offset);
+}
+
+void fixture_fill_entry(const struct fixture *fixture, struct gpulimit_entry *entry, uint32_t place,
+                        unsigned int size_mib, unsigned int age_seconds)
+{
+    static uint64_t address = UINT64_C(0x7f0000000000);
+    uint64_t since_creation_ns = fixture_get_time(CLOCK_REALTIME) -
+                                 fixture->header->created_time_ns -
+                                 UINT64_C(1000000000) * age_seconds;
+
+    entry->sequence = 2;
+    entry->place = place;
+    entry->address = address += FIXTURE_MIB << 10;
+    entry->requested_bytes = size_mib * FIXTURE_MIB;
+    entry->committed_bytes = (size_mib + 1) / 2 * 2 * FIXTURE_MIB;
+    entry->born_mono_ns = fixture->header->created_mono_ns + since_creation_ns;
+    entry->thread_id = 4121;
+}
+
+void fixture_write(const struct fixture *fixture, const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    fixture_check(fd >= 0 && write(fd, fixture->image, fixture->size) == (ssize_t)fixture->size,
+                  path);
+    close(fd);
+}
+
+int fixture_lock(const char *path)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+
+    fixture_check(fd >= 0 && fcntl(fd, F_SETLK, &lock) == 0, path);
+    return fd;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Ledger files for tests of the reader and of the tools, written from region.h alone: nothing of
+ * shim/ is in them. A fixture is the image of a file in memory; tests change it at will, also into
+ * nonsense, and then write it out.
+ */
+#ifndef GPULIMIT_TESTS_LEDGER_FIXTURE_H
+#define GPULIMIT_TESTS_LEDGER_FIXTURE_H
+
+#include <stddef.h>
+
+#include "gpulimit/region.h"
+
+#define FIXTURE_BYTES_MAX (1u << 20)
+#define FIXTURE_MIB       (UINT64_C(1) << 20)
+
+struct fixture {
+    unsigned char *image; /* FIXTURE_BYTES_MAX, all zero beyond `size` */
+    size_t size;          /* of the file */
+    struct gpulimit_header *header;
+    struct gpulimit_device *devices;
+};
+
+/* A valid ledger of this very process, begun `age_seconds` ago: pid 4121, `python train.py`, no
+ * device, the APIs cuMemAlloc_v2 (0) and cuMemAllocAsync (1), no entries. */
+void fixture_open(struct fixture *fixture, unsigned int age_seconds);
+void fixture_close(struct fixture *fixture);
+
+/* Makes it this process's own, as identity goes. */
+void fixture_set_identity(struct fixture *fixture);
+
+/* Arguments as in /proc/PID/cmdline; a string literal with NULs in it. */
+void fixture_set_command(struct fixture *fixture, const char *arguments, size_t bytes);
+
+/* Puts a device in use: 64 MiB of 1 GiB charged, as one linear allocation. */
+struct gpulimit_device *fixture_add_device(struct fixture *fixture, unsigned int number);
+
+/* Appends an extent of free slots; the result stays valid. */
+struct gpulimit_entry *fixture_add_entries(struct fixture *fixture, uint32_t count);
+
+/* Fills a slot: `size_mib` MiB, by API number, `age_seconds` old. */
+void fixture_fill_entry(const struct fixture *fixture, struct gpulimit_entry *entry, uint32_t place,
+                        unsigned int size_mib, unsigned int age_seconds);
+
+/* Writes the file anew. */
+void fixture_write(const struct fixture *fixture, const char *path);
+
+/* Locks the file as its writer does, in this process. Closing the descriptor, or any other of the
+ * file, unlocks it. */
+int fixture_lock(const char *path);
+
+#endif
