@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Prints live allocations, grouped or one by one, for people.
+ */
+#include "emit_grid.h"
+#include "emit_table.h"
+
+#define EMIT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum { EMIT_COLUMNS_MAX = 8 };
+
+static const char *emit_get_api(const struct groups_item *item)
+{
+    const char *name = gpulimit_reader_api_name(item->ledger, item->entry->api);
+
+    return name[0] != '\0' ? name : "-";
+}
+
+static void emit_kind(struct grid *grid, const struct groups_item *item)
+{
+    grid_add_text(grid, gpulimit_reader_kind_name(item->entry->kind), NULL);
+}
+
+static void emit_api(struct grid *grid, const struct groups_item *item)
+{
+    grid_add_foreign(grid, emit_get_api(item));
+}
+
+static void emit_thread(struct grid *grid, const struct groups_item *item)
+{
+    grid_add_number(grid, item->entry->thread_id, NULL);
+}
+
+static void emit_size(struct grid *grid, const struct groups_item *item)
+{
+    grid_add_bytes(grid, item->entry->requested_bytes);
+}
+
+/* What the groups of a key have in common, and so have a column for. */
+static const struct {
+    struct {
+        struct grid_column column;
+        void (*emit)(struct grid *grid, const struct groups_item *item);
+    } parts[2]; /* emit NULL: none */
+} emit_keys[] = {
+    [GROUPS_BY_API] = {{{{"KIND", false, false, 8}, emit_kind},
+                        {{"API", false, false, 0}, emit_api}}},
+    [GROUPS_BY_KIND] = {{{{"KIND", false, false, 8}, emit_kind}}},
+    [GROUPS_BY_THREAD] = {{{{"THREAD", true, false, 7}, emit_thread}}},
+    [GROUPS_BY_SIZE] = {{{{"SIZE", true, false, 9}, emit_size}}},
+};
+
+size_t emit_table_groups(const struct groups *groups, const struct emit_style *style)
+{
+    static const struct grid_column common[] = {
+        {"GPU", true, false, 3},   {"PID", true, false, 6},     {"BYTES", true, false, 8},
+        {"COUNT", true, false, 6}, {"LARGEST", true, false, 8}, {"OLDEST", true, false, 6},
+    };
+    struct grid_column columns[EMIT_COLUMNS_MAX];
+    size_t count = 0;
+    struct grid grid;
+
+    for (; count < EMIT_COUNT(common); count++) {
+        columns[count] = common[count];
+    }
+    for (size_t part = 0; part < 2 && emit_keys[groups->key].parts[part].emit; part++) {
+        columns[count++] = emit_keys[groups->key].parts[part].column;
+    }
+    grid_open(columns, count, style, &grid);
+    for (size_t i = 0; i < groups->count; i++) {
+        const struct group *group = &groups->list[i];
+
+        grid_add_line(&grid, NULL);
+        grid_add_number(&grid, group->example->device->gpu_index, NULL);
+        grid_add_number(&grid, (uint64_t)group->example->ledger->pid, NULL);
+        grid_add_bytes(&grid, group->bytes);
+        grid_add_number(&grid, group->count, NULL);
+        grid_add_bytes(&grid, group->largest_bytes);
+        grid_add_age(&grid, group->oldest_seconds);
+        for (size_t part = 0; part < 2 && emit_keys[groups->key].parts[part].emit; part++) {
+            emit_keys[groups->key].parts[part].emit(&grid, group->example);
+        }
+    }
+    return grid_close(&grid);
+}
+
+size_t emit_table_allocations(const struct view *view, const struct groups *groups,
+                              const struct emit_style *style)
+{
+    static const struct grid_column columns[] = {
+        {"GPU", true, false, 3},  {"PID", true, false, 6},       {"ADDRESS", false, false, 14},
+        {"SIZE", true, false, 8}, {"COMMITTED", true, false, 9}, {"KIND", false, false, 8},
+        {"API", false, false, 0}, {"THREAD", true, false, 7},    {"AGE", true, false, 6},
+    };
+    struct grid grid;
+
+    grid_open(columns, EMIT_COUNT(columns), style, &grid);
+    for (size_t i = 0; i < groups->item_count; i++) {
+        const struct groups_item *item = &groups->items[i];
+
+        grid_add_line(&grid, NULL);
+        grid_add_number(&grid, item->device->gpu_index, NULL);
+        grid_add_number(&grid, (uint64_t)item->ledger->pid, NULL);
+        grid_add_address(&grid, item->entry->address);
+        grid_add_bytes(&grid, item->entry->requested_bytes);
+        grid_add_bytes(&grid, item->entry->committed_bytes);
+        emit_kind(&grid, item);
+        emit_api(&grid, item);
+        emit_thread(&grid, item);
+        grid_add_age(&grid, view_get_entry_age(view, item->ledger, item->entry));
+    }
+    return grid_close(&grid);
+}

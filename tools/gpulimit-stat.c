@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gpulimit-stat: options, then read, choose, print, once or again and again. Nothing but the
+ * sequence is decided here.
+ */
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "emit_json.h"
+#include "emit_table.h"
+#include "options.h"
+#include "ticks.h"
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_UNREADABLE = 3, EXIT_INTERRUPTED = 130 };
+
+static bool stat_wants_colors(enum color color)
+{
+    const char *no_color = getenv("NO_COLOR");
+    const char *terminal = getenv("TERM");
+
+    if (color != COLOR_AUTO) {
+        return color == COLOR_ALWAYS;
+    }
+    return isatty(STDOUT_FILENO) && (!no_color || no_color[0] == '\0') && terminal &&
+           strcmp(terminal, "dumb") != 0;
+}
+
+static struct emit_style stat_choose_style(const struct options *options)
+{
+    return (struct emit_style){
+        .out = stdout,
+        .is_terminal = isatty(STDOUT_FILENO),
+        .is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+        .has_colors = stat_wants_colors(options->color),
+        .has_headings = options->has_headings,
+        .has_states = options->filter.has_ended,
+        .is_exact = options->is_bytes,
+        .is_stream = options->delay_ns > 0,
+    };
+}
+
+/* Whether entries are needed at all: counters alone are a fraction of the work. */
+static bool stat_wants_entries(const struct options *options)
+{
+    return options->verb == VERB_ALLOCS || options->has_allocations;
+}
+
+static void stat_take_snapshot(const struct options *options, struct snapshot *snapshot)
+{
+    struct snapshot_request request = {
+        .folders = options->folders,
+        .folder_count = options->folder_count,
+        .uids = options->filter.uids,
+        .uid_count = options->filter.uid_count,
+        .parts = stat_wants_entries(options) ? GPULIMIT_READER_ENTRIES : GPULIMIT_READER_SUMMARY,
+    };
+
+    snapshot_take(&request, snapshot);
+}
+
+static size_t stat_print_table(const struct options *options, const struct view *view,
+                               const struct emit_style *style)
+{
+    struct groups groups;
+    size_t lines;
+
+    if (options->verb != VERB_ALLOCS) {
+        return emit_table_processes(view, style);
+    }
+    groups_open(view, &options->groups, &groups);
+    lines = options->groups.is_list ? emit_table_allocations(view, &groups, style)
+                                    : emit_table_groups(&groups, style);
+    groups_close(&groups);
+    return lines;
+}
+
+/* True if all that -p asked for is there; a line for each that is not. */
+static bool stat_check_pids(const struct options *options, const struct snapshot *snapshot,
+                            const struct view *view)
+{
+    bool has_all = true;
+
+    for (size_t i = 0; i < options->filter.pid_count; i++) {
+        int32_t pid = options->filter.pids[i];
+        bool is_shown = false;
+        bool has_ended = false;
+
+        for (size_t j = 0; j < view->ledger_count; j++) {
+            is_shown |= view_is_pid(view->ledgers[j], pid);
+        }
+        for (size_t j = 0; j < snapshot->ledger_count; j++) {
+            has_ended |= view_is_pid(snapshot->ledgers[j], pid) &&
+                         snapshot->ledgers[j]->state != GPULIMIT_STATE_LIVE;
+        }
+        if (!is_shown) {
+            has_all = false;
+            fprintf(
+                stderr, "gpulimit-stat: process %d %s\n", pid,
+                has_ended && !options->filter.has_ended
+                    ? "has ended; its last figures: add -a"
+                    : "has no ledger that fits: it does not run under libgpulimit.so, or has not "
+                      "used CUDA yet");
+        }
+    }
+    return has_all;
+}
+
+static void stat_hint(const struct options *options, const struct view *view)
+{
+    if (view->row_count > 0 || options->filter.pid_count > 0 || !isatty(STDERR_FILENO)) {
+        return;
+    }
+    if (view->ended_count > 0) {
+        fprintf(stderr, "No such process is running; %zu ended: gpulimit-stat -a shows them.\n",
+                view->ended_count);
+    } else if (options->filter.uid_count > 0 || options->filter.gpu_count > 0) {
+        fputs("No process under libgpulimit.so fits.\n", stderr);
+    } else {
+        fputs("No process here runs under libgpulimit.so and has used CUDA. To start one:\n"
+              "  gpulimit-run -m 1G -- python train.py\n",
+              stderr);
+    }
+}
+
+static int stat_choose_exit(const struct options *options, const struct snapshot *snapshot,
+                            bool has_pids)
+{
+    /* Who asked for some processes and got them need not mind what else there is. */
+    bool misses = snapshot->has_forbidden && (options->filter.pid_count == 0 || !has_pids);
+
+    if (snapshot->has_unreadable || misses) {
+        return EXIT_UNREADABLE;
+    }
+    return has_pids && !snapshot->has_missing_folder ? EXIT_OK : EXIT_FAILED;
+}
+
+/* One look. Adds the lines printed to *lines; `is_first` of a series says everything, later ones
+ * less. */
+static int stat_look(const struct options *options, const struct emit_style *style, bool is_first,
+                     size_t *lines)
+{
+    struct snapshot snapshot;
+    struct view view;
+    bool has_pids;
+    int status;
+
+    stat_take_snapshot(options, &snapshot);
+    view_open(&snapshot, &options->filter, &view);
+    view_warn(&view, stat_wants_entries(options), &snapshot.warnings);
+    has_pids = stat_check_pids(options, &snapshot, &view);
+    status = stat_choose_exit(options, &snapshot, has_pids);
+    if (options->is_json) {
+        emit_json_view(&view, &snapshot.warnings,
+                       options->has_allocations || options->verb == VERB_ALLOCS, style->is_stream,
+                       stdout);
+    } else {
+        *lines += stat_print_table(options, &view, style);
+    }
+    fflush(stdout); /* before stderr, for those who look at both */
+    if (is_first) {
+        warnings_print(&snapshot.warnings);
+        if (!options->is_json) {
+            stat_hint(options, &view);
+        }
+    }
+    view_close(&view);
+    snapshot_drop(&snapshot);
+    return status;
+}
+
+/* Repeats the headings when the last ones are about to leave the screen, as vmstat does. */
+static int stat_stream(const struct options *options, struct emit_style style)
+{
+    size_t lines = 0;
+    int status = EXIT_OK;
+
+    ticks_start(options->delay_ns);
+    for (uint64_t tick = 0; options->count == 0 || tick < options->count; tick++) {
+        size_t height = ticks_get_terminal_height();
+        int outcome;
+
+        if (tick > 0 && !ticks_wait()) {
+            return EXIT_INTERRUPTED;
+        }
+        style.has_headings =
+            options->has_headings && (tick == 0 || (height > 0 && lines + 1 >= height));
+        lines = style.has_headings ? 0 : lines;
+        outcome = stat_look(options, &style, tick == 0, &lines);
+        if (ferror(stdout)) {
+            return EXIT_FAILED;
+        }
+        if (outcome == EXIT_FAILED) { /* what was asked for is not there, or no longer */
+            return tick == 0 ? EXIT_FAILED : status;
+        }
+        status = outcome > status ? outcome : status;
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    struct emit_style style;
+    size_t lines = 0;
+    int status = EXIT_OK;
+
+    setlocale(LC_CTYPE, ""); /* widths of characters; numbers stay as they are */
+    switch (options_parse(argc, argv, &options)) {
+    case OPTIONS_USAGE:
+        return EXIT_USAGE;
+    case OPTIONS_DONE:
+        break;
+    case OPTIONS_GO:
+        style = stat_choose_style(&options);
+        if (options.verb == VERB_HOOKS && options.is_json) {
+            emit_json_hooks(stdout);
+        } else if (options.verb == VERB_HOOKS) {
+            emit_table_hooks(&style);
+        } else if (options.delay_ns > 0) {
+            status = stat_stream(&options, style);
+        } else {
+            status = stat_look(&options, &style, true, &lines);
+        }
+    }
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        perror("gpulimit-stat: standard output");
+        return EXIT_FAILED;
+    }
+    return status;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The rows of hooks.def as data, for printing.
+ */
+#ifndef GPULIMIT_TOOLS_HOOKS_LIST_H
+#define GPULIMIT_TOOLS_HOOKS_LIST_H
+
+static const struct {
+    const char *symbol;
+    const char *room;
+    const char *role;
+    const char *text;
+} hooks_list[] = {
+#define HOOK(_symbol, _pfn, _room, _role, _text) {#_symbol, #_room, #_role, _text},
+#include "gpulimit/tbl/hooks.def"
+};
+
+enum { HOOKS_LIST_COUNT = sizeof(hooks_list) / sizeof(hooks_list[0]) };
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The command line of gpulimit-stat, understood or refused. The options themselves are rows of
+ * options.def; their values are options_values.c's.
+ */
+#include "options.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "options_values.h"
+#include "text.h"
+
+enum option_number {
+#define OPTION(_NAME, _letter, _long, _argument, _text) OPTION_##_NAME,
+#include "options.def"
+    OPTIONS
+};
+
+enum { OPTIONS_BASE = 256 }; /* getopt's values for options: no letter, no '?' */
+
+static const struct {
+    char letter;
+    const char *name;
+    const char *argument;
+    const char *text;
+} option_rows[OPTIONS] = {
+#define OPTION(_NAME, _letter, _long, _argument, _text) {_letter, _long, _argument, _text},
+#include "options.def"
+};
+
+static const struct {
+    const char *name;
+    const char *text;
+} verb_rows[] = {
+    {"", ""},
+#define VERB(_NAME, _name, _text) {_name, _text},
+#include "verbs.def"
+};
+
+enum { VERBS = sizeof(verb_rows) / sizeof(verb_rows[0]) };
+
+static const char options_examples[] =
+    "  gpulimit-stat                      who holds how much of which GPU, and of which limit\n"
+    "  gpulimit-stat 5                    the same every 5 seconds\n"
+    "  gpulimit-stat allocs -p 4121       what process 4121 holds it with\n"
+    "  gpulimit-stat -a --json            all there is, ended processes too, for a script\n";
+
+static void options_print_help(void)
+{
+    printf("Usage: gpulimit-stat [OPTIONS] [VERB] [DELAY [COUNT]]\n"
+           "Shows the GPU memory of processes that run under libgpulimit.so.\n\n%s\nVerbs:\n",
+           options_examples);
+    for (size_t i = 1; i < VERBS; i++) {
+        printf("  %-25s%s\n", verb_rows[i].name, verb_rows[i].text);
+    }
+    puts("\nOptions:");
+    for (size_t i = 0; i < OPTIONS; i++) {
+        char *names = option_rows[i].letter
+                          ? memory_print("-%c, --%s", option_rows[i].letter, option_rows[i].name)
+                          : memory_print("    --%s", option_rows[i].name);
+        char *whole = memory_print("%s%s%s", names, option_rows[i].argument[0] != '\0' ? " " : "",
+                                   option_rows[i].argument);
+
+        printf("  %-25s%s\n", whole, option_rows[i].text);
+        free(names);
+        free(whole);
+    }
+    puts("\nExit: 0 ok, 1 failed or no such process, 2 usage, 3 a ledger could not be read.");
+}
+
+/* getopt's own tables. */
+static void options_list(struct option longs[OPTIONS + 1], char shorts[2 * OPTIONS + 2])
+{
+    char *end = shorts;
+
+    *end++ = ':'; /* a missing argument is told from an unknown option */
+    for (int i = 0; i < OPTIONS; i++) {
+        bool has_argument = option_rows[i].argument[0] != '\0';
+
+        longs[i] = (struct option){.name = option_rows[i].name,
+                                   .has_arg = has_argument ? required_argument : no_argument,
+                                   .val = OPTIONS_BASE + i};
+        if (option_rows[i].letter) {
+            *end++ = option_rows[i].letter;
+            if (has_argument) {
+                *end++ = ':';
+            }
+        }
+    }
+    longs[OPTIONS] = (struct option){0};
+    *end = '\0';
+}
+
+static enum option_number options_find(int value)
+{
+    for (int i = 0; i < OPTIONS; i++) {
+        if (value == OPTIONS_BASE + i || value == option_rows[i].letter) {
+            return (enum option_number)i;
+        }
+    }
+    return OPTIONS;
+}
+
+static bool options_set(struct options *options, enum option_number option, const char *value)
+{
+    switch (option) {
+    case OPTION_PID:
+        return values_add_pids(value, &options->filter);
+    case OPTION_USER:
+        return values_add_users(value, &options->filter);
+    case OPTION_GPU:
+        return values_add_gpus(value, &options->filter);
+    case OPTION_ALL:
+        options->filter.has_ended = true;
+        return true;
+    case OPTION_JSON:
+        options->is_json = true;
+        return true;
+    case OPTION_ALLOCS:
+        options->has_allocations = true;
+        return true;
+    case OPTION_BYTES:
+        options->is_bytes = true;
+        return true;
+    case OPTION_NOHEADINGS:
+        options->has_headings = false;
+        return true;
+    case OPTION_BY:
+        return values_read_key(value, &options->groups.key);
+    case OPTION_TOP:
+        return values_read_count("--top", value, &options->groups.top);
+    case OPTION_MIN_SIZE:
+        return values_read_size("--min-size", value, &options->groups.min_bytes);
+    case OPTION_VERBOSE:
+        options->groups.is_list = true;
+        return true;
+    case OPTION_COLOR:
+        return values_read_color(value, &options->color);
+    case OPTION_LEDGER_DIR:
+        values_add_folder(value, options);
+        return true;
+    case OPTION_HELP:
+    case OPTION_VERSION:
+    case OPTIONS:
+        break;
+    }
+    return false;
+}
+
+static bool options_set_verb(struct options *options, const char *word)
+{
+    size_t nearest = 0;
+    size_t nearest_distance = 3; /* further off it is a guess */
+
+    for (size_t i = 1; i < VERBS; i++) {
+        size_t distance = text_get_distance(word, verb_rows[i].name);
+
+        if (distance == 0) {
+            options->verb = (enum verb)i;
+            return true;
+        }
+        if (distance < nearest_distance) {
+            nearest = i;
+            nearest_distance = distance;
+        }
+    }
+    if (nearest > 0) {
+        values_complain("unknown verb '%s'; did you mean '%s'?", word, verb_rows[nearest].name);
+    } else {
+        values_complain("unknown verb '%s'", word);
+    }
+    return false;
+}
+
+/* [VERB] [DELAY [COUNT]]: no verb begins with a digit. */
+static bool options_set_words(struct options *options, char **words)
+{
+    if (*words && !values_is_number(*words)) {
+        if (!options_set_verb(options, *words++)) {
+            return false;
+        }
+    }
+    if (*words && options->verb == VERB_HOOKS) {
+        values_complain("hooks takes no further words, '%s'", *words);
+        return false;
+    }
+    if (*words && !values_read_delay(*words++, &options->delay_ns)) {
+        return false;
+    }
+    if (options->delay_ns > 0 && *words && !values_read_count("COUNT", *words++, &options->count)) {
+        return false;
+    }
+    if (*words) {
+        values_complain("one word too many, '%s'", *words);
+        return false;
+    }
+    return true;
+}
+
+static bool options_fit_together(const struct options *options)
+{
+    if (options->has_allocations && !options->is_json) {
+        values_complain("--allocs goes with --json; for a table: gpulimit-stat allocs");
+        return false;
+    }
+    return true;
+}
+
+enum options_outcome options_parse(int argc, char **argv, struct options *options)
+{
+    struct option longs[OPTIONS + 1];
+    char shorts[2 * OPTIONS + 2];
+    int value;
+
+    *options = (struct options){.has_headings = true};
+    options_list(longs, shorts);
+    opterr = 0;
+    while ((value = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+        enum option_number option = options_find(value);
+
+        if (option == OPTION_HELP) {
+            options_print_help();
+            return OPTIONS_DONE;
+        }
+        if (option == OPTION_VERSION) {
+            puts("gpulimit-stat " GPULIMIT_VERSION);
+            return OPTIONS_DONE;
+        }
+        if (value == ':') {
+            values_complain("'%s' needs a value", argv[optind - 1]);
+            return OPTIONS_USAGE;
+        }
+        if (value == '?') {
+            values_complain_option(argv[optind - 1], optopt);
+            return OPTIONS_USAGE;
+        }
+        if (!options_set(options, option, optarg)) {
+            return OPTIONS_USAGE;
+        }
+    }
+    if (!options_set_words(options, argv + optind) || !options_fit_together(options)) {
+        return OPTIONS_USAGE;
+    }
+    if (options->folder_count == 0) {
+        const char *folder = getenv("GPU_LIMIT_DIR");
+
+        values_add_folder(folder && folder[0] != '\0' ? folder : "/dev/shm", options);
+    }
+    return OPTIONS_GO;
+}
