@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The arithmetic of pools.h.
+ */
+#include "pools.h"
+
+uint64_t pools_most(uint64_t bytes)
+{
+    if (bytes > UINT64_MAX - (POOLS_CHUNK_BYTES - 1))
+        return UINT64_MAX;
+    return (bytes + POOLS_CHUNK_BYTES - 1) / POOLS_CHUNK_BYTES * POOLS_CHUNK_BYTES;
+}
+
+struct pool *pools_find(struct pools *pools, uint64_t handle)
+{
+    for (unsigned i = 0; handle != 0 && i < pools->used; i++) {
+        if (pools->places[i].handle == handle)
+            return &pools->places[i];
+    }
+    return NULL;
+}
+
+static struct pool *pools_free_place(struct pools *pools)
+{
+    for (unsigned i = 0; i < pools->used; i++) {
+        if (!pools->places[i].in_use)
+            return &pools->places[i];
+    }
+    return pools->used < POOLS_MAX ? &pools->places[pools->used++] : NULL;
+}
+
+struct pool *pools_insert(struct pools *pools, uint64_t handle, int device)
+{
+    struct pool *pool = pools_find(pools, handle);
+    if (pool)
+        return pool;
+    pool = pools_free_place(pools);
+    if (pool)
+        *pool = (struct pool){.in_use = true, .handle = handle, .device = device};
+    return pool;
+}
+
+void pools_remove(struct pool *pool)
+{
+    *pool = (struct pool){0};
+}
+
+static void pools_answer(struct pool *pool, const struct pool_reading *reading)
+{
+    if (reading->number > pool->answered) {
+        pool->answered = reading->number;
+        pool->answer_reserved_bytes = reading->reserved_bytes;
+        pool->answer_used_bytes = reading->used_bytes;
+    }
+}
+
+/* Charges the pool with what the latest reading says, but of growth, while others are under way,
+ * with no more than room_bytes. */
+static int64_t pools_settle(struct pool *pool, uint64_t room_bytes)
+{
+    uint64_t before = pool->reserved_bytes;
+    uint64_t after = pool->answer_reserved_bytes;
+    if (pool->pending_bytes > 0 && after > before && after - before > room_bytes)
+        after = before + room_bytes;
+    pool->reserved_bytes = after;
+    return (int64_t)(after - before);
+}
+
+void pools_begin(struct pool *pool, uint64_t held_bytes)
+{
+    pool->pending_bytes += held_bytes;
+}
+
+int64_t pools_end(struct pool *pool, uint64_t held_bytes, const struct pool_reading *reading)
+{
+    pools_answer(pool, reading);
+    pool->pending_bytes -= held_bytes;
+    return pools_settle(pool, held_bytes);
+}
+
+int64_t pools_cancel(struct pool *pool, uint64_t held_bytes)
+{
+    pool->pending_bytes -= held_bytes;
+    return pools_settle(pool, 0);
+}
+
+int64_t pools_update(struct pool *pool, const struct pool_reading *reading)
+{
+    pools_answer(pool, reading);
+    return pools_settle(pool, 0);
+}
+
+bool pools_fits(const struct pool *pool, uint64_t bytes)
+{
+    return pool->answer_reserved_bytes >= pool->answer_used_bytes &&
+           pool->answer_reserved_bytes - pool->answer_used_bytes >= bytes;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What stream-ordered pools hold. A pool is charged by its RESERVED figure, which the driver tells,
+ * not by the sum of requests: it grows in chunks, keeps them after a free, and may grow although a
+ * request would fit into what it has (fragmentation).
+ *
+ * The difficulty is that the figure is of the whole pool while several threads allocate from it at
+ * once. So an allocation first says how much the pool may grow by it (pools_begin), and the budget
+ * holds that much. When it is over, the figure read after it decides (pools_end). While others are
+ * still under way, growth is put down to this allocation only up to what it held: what is more is
+ * theirs, and they hold it. So the budget never shows less than the device, and once nobody is
+ * under way it shows the figure itself.
+ *
+ * A reading is numbered before the driver is asked. Of two readings the one with the higher number
+ * began later, so a slow thread's old figure never overwrites a newer one.
+ *
+ * No locking: the caller has a lock. A zero-initialised struct pools is empty and valid.
+ */
+#ifndef SHIM_POOLS_H
+#define SHIM_POOLS_H
+
+#include "table.h"
+
+#define POOLS_CHUNK_BYTES (UINT64_C(32) << 20) /* measured on an H200, driver 580.159 */
+
+enum { POOLS_MAX = 1024, POOLS_HOST = -1 };
+
+struct pool {
+    bool in_use;
+    bool is_closing;         /* its destruction is under way: not to be asked about */
+    int device;              /* POOLS_HOST: host memory, which is charged to nobody */
+    uint64_t handle;         /* 0: destroyed by the program, and gone with its last allocation */
+    uint32_t live;           /* allocations from it */
+    uint32_t pinned;         /* threads that are asking the driver about it, outside the lock */
+    uint64_t reserved_bytes; /* what the budget holds for it, apart from allocations under way */
+    uint64_t pending_bytes;  /* what allocations under way hold */
+    uint64_t answered;       /* the number of the latest reading; the two figures are its own */
+    uint64_t answer_reserved_bytes;
+    uint64_t answer_used_bytes;
+};
+
+/* What the driver said of a pool. */
+struct pool_reading {
+    uint64_t number; /* taken before the driver was asked, from a counter that only grows */
+    uint64_t reserved_bytes;
+    uint64_t used_bytes;
+};
+
+struct pools {
+    struct pool places[POOLS_MAX];
+    unsigned used; /* places[0 .. used-1] have been in use */
+};
+
+/* The most that one allocation of this size can make a pool grow. Saturates at UINT64_MAX. */
+uint64_t pools_most(uint64_t bytes);
+
+/* Returns the pool of a handle, or NULL. Valid until it is removed. */
+struct pool *pools_find(struct pools *pools, uint64_t handle);
+
+/* Makes a pool known. Returns the known one if it is already, NULL if there are too many. */
+struct pool *pools_insert(struct pools *pools, uint64_t handle, int device);
+
+/* Forgets a pool. The caller has seen to what it was charged. */
+void pools_remove(struct pool *pool);
+
+/* An allocation that may grow the pool by held_bytes, which the budget holds, is under way. */
+void pools_begin(struct pool *pool, uint64_t held_bytes);
+
+/* It is over, as this reading shows. Returns the change of what is charged, held_bytes apart: at
+ * most held_bytes, unless the pool grew by more than pools_most said. */
+int64_t pools_end(struct pool *pool, uint64_t held_bytes, const struct pool_reading *reading);
+
+/* It came to nothing. Returns the change of what is charged, held_bytes apart. */
+int64_t pools_cancel(struct pool *pool, uint64_t held_bytes);
+
+/* Takes in a reading that is no allocation's own. Returns the change of what is charged. */
+int64_t pools_update(struct pool *pool, const struct pool_reading *reading);
+
+/* Whether a request is likely to be served without growth. */
+bool pools_fits(const struct pool *pool, uint64_t bytes);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shim/pools.c: what a pool is charged with, alone and with several threads under way.
+ */
+#include "unit.h"
+
+#include "pools.h"
+
+static struct pools pools;
+static struct pool *pool;
+static uint64_t number;
+
+static int reset(void **state)
+{
+    (void)state;
+    pools = (struct pools){0};
+    number = 0;
+    pool = pools_insert(&pools, 0x1000, 0);
+    return pool == NULL;
+}
+
+static struct pool_reading reading(uint64_t reserved_bytes)
+{
+    return (struct pool_reading){.number = ++number, .reserved_bytes = reserved_bytes};
+}
+
+static int64_t end(uint64_t held_bytes, uint64_t reserved_bytes)
+{
+    struct pool_reading now = reading(reserved_bytes);
+    return pools_end(pool, held_bytes, &now);
+}
+
+static void test_growth_is_what_the_driver_says(void **state)
+{
+    (void)state;
+    pools_begin(pool, MIB(32));
+    assert_int_equal(end(MIB(32), MIB(32)), MIB(32));
+    pools_begin(pool, MIB(32));
+    assert_int_equal(end(MIB(32), MIB(32)), 0);
+    struct pool_reading now = reading(0);
+    assert_int_equal(pools_update(pool, &now), -(int64_t)MIB(32));
+}
+
+static void test_growth_of_two_under_way_is_not_counted_twice(void **state)
+{
+    (void)state;
+    pools_begin(pool, MIB(128));
+    pools_begin(pool, MIB(128));
+    /* The first to end sees the growth of both; the second still holds its own part. */
+    assert_int_equal(end(MIB(128), MIB(256)), MIB(128));
+    assert_int_equal(end(MIB(128), MIB(256)), MIB(128));
+    assert_int_equal(pool->reserved_bytes, MIB(256));
+}
+
+static void test_one_that_ends_without_growth_leaves_the_others_room(void **state)
+{
+    (void)state;
+    pools_begin(pool, MIB(128));
+    pools_begin(pool, MIB(128));
+    assert_int_equal(end(MIB(128), 0), 0);
+    assert_int_equal(end(MIB(128), MIB(128)), MIB(128));
+}
+
+static void test_a_slow_old_reading_does_not_overwrite_a_newer_one(void **state)
+{
+    (void)state;
+    pools_begin(pool, MIB(32));
+    pools_begin(pool, MIB(32));
+    struct pool_reading old = reading(MIB(32));
+    struct pool_reading newer = reading(MIB(64));
+    assert_int_equal(pools_end(pool, MIB(32), &newer), MIB(32));
+    assert_int_equal(pools_end(pool, MIB(32), &old), MIB(32));
+    assert_int_equal(pool->reserved_bytes, MIB(64));
+}
+
+static void test_a_reading_that_failed_changes_nothing(void **state)
+{
+    struct pool_reading failed = {0};
+    (void)state;
+    pools_begin(pool, MIB(32));
+    assert_int_equal(end(MIB(32), MIB(32)), MIB(32));
+    assert_int_equal(pools_update(pool, &failed), 0);
+    assert_int_equal(pool->reserved_bytes, MIB(32));
+}
+
+static void test_growth_beyond_what_was_held_is_reported(void **state)
+{
+    (void)state;
+    pools_begin(pool, 0);
+    assert_int_equal(end(0, MIB(64)), MIB(64));
+}
+
+static void test_a_cancelled_one_gives_back_what_it_held(void **state)
+{
+    (void)state;
+    pools_begin(pool, MIB(64));
+    assert_int_equal(pools_cancel(pool, MIB(64)), 0);
+    assert_int_equal(pool->pending_bytes, 0);
+    assert_int_equal(pool->reserved_bytes, 0);
+}
+
+static void test_a_request_fits_by_what_is_reserved_and_not_used(void **state)
+{
+    struct pool_reading now = {.number = 1, .reserved_bytes = MIB(64), .used_bytes = MIB(40)};
+    (void)state;
+    pools_update(pool, &now);
+    assert_true(pools_fits(pool, MIB(24)));
+    assert_false(pools_fits(pool, MIB(24) + 1));
+}
+
+static void test_places_are_used_again(void **state)
+{
+    (void)state;
+    assert_ptr_equal(pools_insert(&pools, 0x1000, 0), pool);
+    for (uint64_t handle = 1; handle < POOLS_MAX; handle++)
+        assert_non_null(pools_insert(&pools, 0x10000 + handle, 0));
+    assert_null(pools_insert(&pools, 0x999999, 0));
+    pools_remove(pools_find(&pools, 0x10005));
+    assert_non_null(pools_insert(&pools, 0x999999, 0));
+    assert_null(pools_find(&pools, 0x10005));
+    assert_null(pools_find(&pools, 0));
+}
+
+static void test_the_most_is_whole_chunks_and_saturates(void **state)
+{
+    (void)state;
+    assert_int_equal(pools_most(1), MIB(32));
+    assert_int_equal(pools_most(MIB(33)), MIB(64));
+    assert_int_equal(pools_most(MIB(1024)), MIB(1024));
+    assert_true(pools_most(UINT64_MAX) == UINT64_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_growth_is_what_the_driver_says, reset),
+        cmocka_unit_test_setup(test_growth_of_two_under_way_is_not_counted_twice, reset),
+        cmocka_unit_test_setup(test_one_that_ends_without_growth_leaves_the_others_room, reset),
+        cmocka_unit_test_setup(test_a_slow_old_reading_does_not_overwrite_a_newer_one, reset),
+        cmocka_unit_test_setup(test_a_reading_that_failed_changes_nothing, reset),
+        cmocka_unit_test_setup(test_growth_beyond_what_was_held_is_reported, reset),
+        cmocka_unit_test_setup(test_a_cancelled_one_gives_back_what_it_held, reset),
+        cmocka_unit_test_setup(test_a_request_fits_by_what_is_reserved_and_not_used, reset),
+        cmocka_unit_test_setup(test_places_are_used_again, reset),
+        cmocka_unit_test_setup(test_the_most_is_whole_chunks_and_saturates, reset),
+    };
+    return cmocka_run_group_tests_name("pools", tests, NULL, NULL);
+}
