@@ -3,7 +3,8 @@
  * The layout of a ledger file: what libgpulimit.so writes and gpulimit-stat reads. Nothing else.
  *
  * Fixed width, little endian as the machine is, offsets instead of pointers. Every offset below is
- * pinned by tests/abi/test_region_layout.c; a change that moves one needs a new GPULIMIT_REGION_VERSION.
+ * pinned by tests/abi/test_region_layout.c; a change that moves one needs a new
+ * GPULIMIT_REGION_VERSION.
  *
  *        0  +--------------------------------------+
  *           | struct gpulimit_header               |  identity, written once; extents[] grows
@@ -17,12 +18,13 @@
  *           | extent: entries n .. 3n-1            |  added when the first is full, and so on
  *           +--------------------------------------+
  *
- * Who may write: the process that created the file, under one lock of its own. Readers take no lock.
- * A record (device, entry) begins with a sequence number: odd while it is being written. The writer makes
- * it odd, stores the fields with release order, then stores the next even number with release order.
- * A reader that sees the same even number before and after has seen one moment. A writer killed half-way
- * leaves its one record odd for good; a reader gives up on it after some tries and says so.
- * An extent is allocated on disk before extents_used, stored with release order, makes it known.
+ * Who may write: the process that created the file, under one lock of its own. Readers take no
+ * lock. A record (device, entry) begins with a sequence number: odd while it is being written. The
+ * writer makes it odd, stores the fields with release order, then stores the next even number with
+ * release order. A reader that sees the same even number before and after has seen one moment. A
+ * writer killed half-way leaves its one record odd for good; a reader gives up on it after some
+ * tries and says so. An extent is allocated on disk before extents_used, stored with release order,
+ * makes it known.
  */
 #ifndef GPULIMIT_REGION_H
 #define GPULIMIT_REGION_H
@@ -33,6 +35,10 @@
 #define GPULIMIT_REGION_MAGIC   "GPULIMIT"
 #define GPULIMIT_REGION_VERSION 1u
 #define GPULIMIT_REGION_PREFIX  "gpulimit." /* of every file name in GPU_LIMIT_DIR */
+
+/* The file's permissions once its process has ended, or was found dead; 0600 before. Its
+ * modification time is then that of the end, or of the finding. */
+#define GPULIMIT_REGION_DEAD_MODE 0400
 
 #define GPULIMIT_DEVICES   16u /* a process's devices beyond these are limited, but not listed */
 #define GPULIMIT_EXTENTS   64u
@@ -57,7 +63,8 @@ enum gpulimit_count_mode {
     GPULIMIT_COUNT_ALLOCATIONS, /* charged = requested */
 };
 
-/* A run of records of one section. The records of a section are numbered through its extents in order. */
+/* A run of records of one section. The records of a section are numbered through its extents in
+ * order. */
 struct gpulimit_extent {
     uint32_t section; /* enum gpulimit_section */
     uint32_t count;   /* records */
@@ -91,9 +98,10 @@ struct gpulimit_header {
     uint32_t command_bytes; /* used bytes of command[] */
     uint32_t count_mode;    /* enum gpulimit_count_mode */
 
-    _Atomic uint64_t ended_time_ns;       /* CLOCK_REALTIME at exit; 0 while running or when killed */
-    _Atomic uint64_t entries_unlisted;    /* live allocations that found no slot (no space for the file) */
-    _Atomic uint32_t extents_used;        /* extents[0 .. extents_used-1] are valid */
+    _Atomic uint64_t ended_time_ns; /* CLOCK_REALTIME at exit; 0 while running or when killed */
+    _Atomic uint64_t
+        entries_unlisted;          /* live allocations that found no slot (no space for the file) */
+    _Atomic uint32_t extents_used; /* extents[0 .. extents_used-1] are valid */
     uint32_t reserved;
     struct gpulimit_extent extents[GPULIMIT_EXTENTS];
 };
@@ -101,11 +109,11 @@ struct gpulimit_header {
 /* What one device holds for the process. The counters are those of fields.def. */
 struct gpulimit_device {
     _Atomic uint32_t sequence;
-    _Atomic uint32_t in_use;  /* 1 once the process has used the device */
-    uint32_t gpu_index;       /* CUDA's ordinal, as this process numbers its devices */
+    _Atomic uint32_t in_use; /* 1 once the process has used the device */
+    uint32_t gpu_index;      /* CUDA's ordinal, as this process numbers its devices */
     uint32_t reserved;
-    uint64_t total_bytes;     /* the card's memory */
-    char gpu_uuid[48];        /* "GPU-..." or "MIG-..." */
+    uint64_t total_bytes; /* the card's memory */
+    char gpu_uuid[48];    /* "GPU-..." or "MIG-..." */
 #define FIELD(_name, _type, _text) _Atomic uint64_t _name;
 #include "gpulimit/tbl/fields.def"
     struct {
@@ -118,14 +126,15 @@ struct gpulimit_device {
 /* One live allocation. */
 struct gpulimit_entry {
     _Atomic uint32_t sequence;
-    _Atomic uint32_t place;           /* kind | device << 8 | api << 16, see GPULIMIT_PLACE */
-    _Atomic uint64_t address;         /* device pointer, or handle for vmm */
+    _Atomic uint32_t place;   /* kind | device << 8 | api << 16, see GPULIMIT_PLACE */
+    _Atomic uint64_t address; /* device pointer, or handle for vmm */
     _Atomic uint64_t requested_bytes;
-    _Atomic uint64_t committed_bytes; /* async: the request itself; the pool's idle rest is no entry's */
-    _Atomic uint64_t born_mono_ns;    /* CLOCK_MONOTONIC; the writer's time namespace */
-    _Atomic uint32_t thread_id;       /* gettid() */
-    _Atomic uint32_t site;            /* call site; 0 unknown */
-    _Atomic uint64_t owner;           /* context or pool handle; 0 none */
+    _Atomic uint64_t
+        committed_bytes; /* async: the request itself; the pool's idle rest is no entry's */
+    _Atomic uint64_t born_mono_ns; /* CLOCK_MONOTONIC; the writer's time namespace */
+    _Atomic uint32_t thread_id;    /* gettid() */
+    _Atomic uint32_t site;         /* call site; 0 unknown */
+    _Atomic uint64_t owner;        /* context or pool handle; 0 none */
     uint64_t spare;
 };
 
@@ -138,7 +147,8 @@ struct gpulimit_entry {
 #define GPULIMIT_DEVICES_OFFSET 4096u
 #define GPULIMIT_EXTENTS_OFFSET 12288u /* where the first extent may begin */
 
-_Static_assert(sizeof(struct gpulimit_header) <= GPULIMIT_DEVICES_OFFSET, "the header fits its page");
+_Static_assert(sizeof(struct gpulimit_header) <= GPULIMIT_DEVICES_OFFSET,
+               "the header fits its page");
 _Static_assert(sizeof(struct gpulimit_device) == 512, "16 devices take two pages");
 _Static_assert(sizeof(struct gpulimit_entry) == 64, "an entry is one cache line");
 _Static_assert(GPULIMIT_DEVICES_OFFSET + GPULIMIT_DEVICES * sizeof(struct gpulimit_device) ==
