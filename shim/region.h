@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The ledger file: creates it, grows it, and writes its records as include/gpulimit/region.h says.
+ * It mirrors; nothing is ever read back from it, so whatever happens to it, the limit holds.
+ *
+ * Without a file (no space, no folder, no permission) every function does nothing. Writers hold the
+ * books' lock; region_open and region_forget are called once before, and after a fork.
+ */
+#ifndef SHIM_REGION_H
+#define SHIM_REGION_H
+
+#include "gpulimit/region.h"
+
+#include <stdbool.h>
+
+/* What a record of a device is made of. */
+struct region_totals {
+#define FIELD(_name, _type, _text) uint64_t _name;
+#include "gpulimit/tbl/fields.def"
+    struct {
+        uint64_t bytes;
+        uint64_t count;
+    } by_kind[GPULIMIT_KINDS];
+};
+
+/* Creates the file in a folder and fills in whose it is. api_names[api_count]: what entries' api
+ * numbers mean. Returns false when there can be none; *reason then says why, and stays valid. */
+bool region_open(const char *dir, const char *limit_text, enum gpulimit_count_mode count_mode,
+                 const char *const api_names[], unsigned api_count, const char **reason);
+
+/* The path of the file; "" if there is none. */
+const char *region_path(void);
+
+/* Says in the file that the process has ended by itself. The file stays, for post-mortems. */
+void region_end(void);
+
+/* In a fork's child: the file is the parent's. Nothing of it is changed. */
+void region_forget(void);
+
+void region_add_device(unsigned device, const char *uuid, uint64_t total_bytes);
+void region_put_device(unsigned device, const struct region_totals *totals);
+
+/* Writes the entry of a number, growing the file if it must. Returns false if the file has no place
+ * for it. */
+bool region_put_entry(uint32_t number, const struct gpulimit_entry *entry);
+
+/* Frees the entry's place. */
+void region_drop_entry(uint32_t number);
+
+/* How many live allocations are not listed. */
+void region_put_unlisted(uint64_t count);
+
+#endif
