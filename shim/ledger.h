@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Who holds what: one entry for each live allocation, and each device's counters. Private memory is
+ * what counts; what changes is mirrored into the region for readers, counters when ledger_publish
+ * says so.
+ *
+ * An entry goes through three states: inserted (live), detached (its free is under way: the address
+ * can come back to us from another thread any moment, so it is no longer found by it), and then
+ * either removed or attached again, when the driver did not free.
+ *
+ * It knows nothing of CUDA or of limits: who decides what is committed says so. No locking: the
+ * caller has a lock. A zero-initialised struct ledger is empty and valid.
+ */
+#ifndef SHIM_LEDGER_H
+#define SHIM_LEDGER_H
+
+#include "budget.h"
+#include "region.h"
+#include "table.h"
+
+#define LEDGER_NONE UINT32_MAX
+
+struct ledger_entry {
+    uint64_t address; /* device pointer, or handle for vmm */
+    uint64_t requested_bytes;
+    uint64_t committed_bytes;
+    uint64_t owner;  /* context or pool; 0 none */
+    uint64_t serial; /* grows with each insertion */
+    uint32_t next;   /* chain of detached entries, or of free places */
+    uint16_t api;
+    uint16_t pool; /* async: the place of its pool in struct pools */
+    uint8_t kind;  /* enum gpulimit_kind; GPULIMIT_KIND_NONE: a free place */
+    uint8_t device;
+    bool is_listed; /* in the region */
+};
+
+struct ledger {
+    struct ledger_entry *entries;
+    uint32_t capacity;
+    uint32_t used;           /* entries[0 .. used-1] have been in use */
+    uint32_t free_list;      /* number + 1 of the first free place, 0 if none */
+    struct table by_address; /* of all kinds but vmm, whose handles are not addresses */
+    uint64_t serial;
+    uint64_t unlisted;
+    enum gpulimit_count_mode count_mode;
+    struct region_totals totals[BUDGET_DEVICES];
+};
+
+/* Inserts a live entry made of the given one (next, serial and is_listed are the ledger's own),
+ * born now on this thread. Returns its number, LEDGER_NONE when there is no memory. If the address
+ * is taken, the driver has freed without our knowing: *stale is then the number of the old entry,
+ * detached, else LEDGER_NONE. */
+uint32_t ledger_insert(struct ledger *ledger, const struct ledger_entry *entry, uint32_t *stale);
+
+/* The entry of a number; valid until the next ledger_insert. */
+struct ledger_entry *ledger_at(struct ledger *ledger, uint32_t number);
+
+/* The number of the live entry at an address, or LEDGER_NONE. */
+uint32_t ledger_find(const struct ledger *ledger, uint64_t address);
+
+/* Live to detached. The entry still counts. */
+void ledger_detach(struct ledger *ledger, uint32_t number);
+
+/* Detached to live. If the address is taken by now, the entry is the one that is wrong: returns
+ * false, and it stays detached. */
+bool ledger_attach(struct ledger *ledger, uint32_t number);
+
+/* Removes a detached entry: it no longer counts. */
+void ledger_remove(struct ledger *ledger, uint32_t number);
+
+/* Changes what is committed on a device by so much, put down to a kind. */
+void ledger_commit(struct ledger *ledger, unsigned device, enum gpulimit_kind kind, int64_t bytes);
+
+/* Shows readers a device's counters as they are now, and notes a new peak. Once for each change of
+ * a device, after the last of its steps: half a change is nobody's business. */
+void ledger_publish(struct ledger *ledger, unsigned device);
+
+/* Gives the memory back and leaves an empty ledger; the region is left alone. */
+void ledger_clear(struct ledger *ledger);
+
+#endif
