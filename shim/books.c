@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The lock of books.h and what a fork does to it.
+ */
+#include "books.h"
+
+#include <pthread.h>
+
+static pthread_mutex_t books_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct books books;
+static void (*books_in_child)(void);
+
+struct books *books_lock(void)
+{
+    pthread_mutex_lock(&books_mutex);
+    return &books;
+}
+
+void books_unlock(void)
+{
+    pthread_mutex_unlock(&books_mutex);
+}
+
+static void books_before_fork(void)
+{
+    pthread_mutex_lock(&books_mutex);
+}
+
+static void books_after_fork_in_child(void)
+{
+    ledger_clear(&books.ledger);
+    table_clear(&books.blocks.users);
+    mappings_clear(&books.mappings);
+    table_clear(&books.contexts);
+    books.pools = (struct pools){0};
+    pthread_mutex_unlock(&books_mutex);
+    books_in_child();
+}
+
+void books_watch_fork(void (*in_child)(void))
+{
+    bool is_watching = books_in_child != NULL;
+    books_in_child = in_child;
+    if (!is_watching)
+        pthread_atfork(books_before_fork, books_unlock, books_after_fork_in_child);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * All that is known of the process's memory, and the one lock around it. limit*.c keeps the books;
+ * nobody else sees them.
+ *
+ * The lock is held for some dozen instructions, never across a call of the driver, and is last in
+ * any order: nothing else is locked while it is held. A fork takes it, so that the child finds the
+ * books whole; the child then starts with empty ones, as CUDA itself does not survive a fork.
+ */
+#ifndef SHIM_BOOKS_H
+#define SHIM_BOOKS_H
+
+#include "blocks.h"
+#include "ledger.h"
+#include "mappings.h"
+#include "pools.h"
+
+struct books {
+    struct ledger ledger;
+    struct blocks blocks;     /* linear memory */
+    struct pools pools;       /* stream-ordered memory */
+    struct mappings mappings; /* memory of cuMemCreate */
+    struct table contexts;    /* contexts that the program created itself -> users */
+};
+
+struct books *books_lock(void);
+void books_unlock(void);
+
+/* Arranges for forks, once a process. in_child is called in the child with fresh books, unlocked.
+ */
+void books_watch_fork(void (*in_child)(void));
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The part of the gate that is about pools as such, see limit_pools.h.
+ */
+#include "limit_pools.h"
+
+#include "limit_books.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+
+void limit_pool_created(uint64_t pool, int device)
+{
+    struct books *books = books_lock();
+    pools_insert(&books->pools, pool, device);
+    books_unlock();
+}
+
+bool limit_pool_device(uint64_t pool, int *device)
+{
+    struct books *books = books_lock();
+    const struct pool *found = pools_find(&books->pools, pool);
+    if (found)
+        *device = found->device;
+    books_unlock();
+    return found != NULL;
+}
+
+uint64_t limit_pool_number(void)
+{
+    static _Atomic uint64_t number;
+    /* Sequentially consistent: of two readings, the one numbered later is asked of the driver
+     * later. */
+    return atomic_fetch_add(&number, 1) + 1;
+}
+
+uint64_t limit_pool_pin_next(unsigned device, unsigned *cursor)
+{
+    uint64_t handle = 0;
+    struct books *books = books_lock();
+    while (handle == 0 && *cursor < books->pools.used) {
+        struct pool *pool = &books->pools.places[(*cursor)++];
+        if (pool->handle != 0 && pool->device == (int)device && !pool->is_closing) {
+            pool->pinned++;
+            handle = pool->handle;
+        }
+    }
+    books_unlock();
+    return handle;
+}
+
+static void limit_pool_take_in(struct books *books, struct pool *pool,
+                               const struct pool_reading *reading)
+{
+    if (reading && pool->device != POOLS_HOST)
+        limit_note_change(books, (unsigned)pool->device, GPULIMIT_KIND_ASYNC,
+                          pools_update(pool, reading));
+}
+
+void limit_pool_answer(uint64_t pool, const struct pool_reading *reading)
+{
+    struct books *books = books_lock();
+    struct pool *pinned = pools_find(&books->pools, pool);
+    if (pinned) {
+        pinned->pinned--;
+        limit_pool_take_in(books, pinned, reading);
+    }
+    books_unlock();
+}
+
+void limit_pool_update(uint64_t pool, const struct pool_reading *reading)
+{
+    struct books *books = books_lock();
+    struct pool *known = pools_find(&books->pools, pool);
+    if (known)
+        limit_pool_take_in(books, known, reading);
+    books_unlock();
+}
+
+void limit_pool_detach(uint64_t pool)
+{
+    for (;;) {
+        struct books *books = books_lock();
+        struct pool *found = pools_find(&books->pools, pool);
+        bool is_free = !found || found->pinned == 0;
+        if (found)
+            found->is_closing = true;
+        books_unlock();
+        if (is_free)
+            return;
+        sched_yield(); /* for as long as one reading takes, some 31 ns, or one trim */
+    }
+}
+
+void limit_pool_release(uint64_t pool)
+{
+    struct books *books = books_lock();
+    struct pool *dead = pools_find(&books->pools, pool);
+    if (dead) {
+        dead->handle = 0; /* the driver may hand the value out again */
+        if (dead->live == 0) {
+            if (dead->device != POOLS_HOST)
+                limit_note_change(books, (unsigned)dead->device, GPULIMIT_KIND_ASYNC,
+                                  -(int64_t)dead->reserved_bytes);
+            pools_remove(dead);
+        }
+    }
+    books_unlock();
+}
+
+void limit_pool_restore(uint64_t pool)
+{
+    struct books *books = books_lock();
+    struct pool *alive = pools_find(&books->pools, pool);
+    if (alive)
+        alive->is_closing = false;
+    books_unlock();
+}

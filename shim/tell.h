@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * When the library speaks to people, and when it stays quiet. What it says of a refusal is worded
+ * in refusal.c.
+ *
+ * Any thread. errno is left as it was.
+ */
+#ifndef SHIM_TELL_H
+#define SHIM_TELL_H
+
+#include "config.h"
+#include "limit.h"
+
+/* The start banner, at verbosity 2: no_ledger is the reason for having none, or NULL. */
+void tell_banner(const struct config *config, const char *no_ledger);
+
+/* A refusal: explained if it is the first of this process. */
+void tell_refusal(const struct ticket *ticket);
+
+/* An allocation that succeeded, from verbosity 3 on. */
+void tell_allocation(const struct ticket *ticket, uint64_t bytes);
+
+/* In a fork's child: nothing has been said yet. */
+void tell_reset(void);
+
+#endif
