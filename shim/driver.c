@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The questions of driver.h.
+ */
+#include "driver.h"
+
+#include "budget.h"
+#include "limit_pools.h"
+#include "real.h"
+#include "start.h"
+
+/* Enters RELAXED mode; the mode before comes back with a second exchange. */
+static CUstreamCaptureMode driver_relax(void)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    real.cuThreadExchangeStreamCaptureMode(&mode);
+    return mode;
+}
+
+static void driver_unrelax(CUstreamCaptureMode mode)
+{
+    real.cuThreadExchangeStreamCaptureMode(&mode);
+}
+
+bool driver_read_pool(CUmemoryPool pool, struct pool_reading *reading)
+{
+    cuuint64_t reserved = 0, used = 0;
+    CUstreamCaptureMode mode = driver_relax();
+    *reading = (struct pool_reading){.number = limit_pool_number()};
+    bool is_told =
+        real.cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved) ==
+            CUDA_SUCCESS &&
+        real.cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used) == CUDA_SUCCESS;
+    driver_unrelax(mode);
+    reading->reserved_bytes = reserved;
+    reading->used_bytes = used;
+    if (!is_told)
+        reading->number = 0; /* older than any: it changes nothing */
+    return is_told;
+}
+
+static void driver_ask_pools(unsigned device, bool trim)
+{
+    unsigned cursor = 0;
+    uint64_t handle;
+    while ((handle = limit_pool_pin_next(device, &cursor)) != 0) {
+        CUmemoryPool pool = (CUmemoryPool)handle;
+        struct pool_reading reading;
+        if (trim) {
+            CUstreamCaptureMode mode = driver_relax();
+            real.cuMemPoolTrimTo(pool, 0);
+            driver_unrelax(mode);
+        }
+        bool is_told = driver_read_pool(pool, &reading);
+        limit_pool_answer(handle, is_told ? &reading : NULL);
+    }
+}
+
+void driver_refresh_pools(unsigned device)
+{
+    driver_ask_pools(device, false);
+}
+
+static void driver_reclaim(unsigned device)
+{
+    driver_ask_pools(device, true);
+}
+
+void driver_return_to_pool(CUdeviceptr address, CUmemoryPool pool)
+{
+    struct pool_reading reading;
+    CUstreamCaptureMode mode = driver_relax();
+    /* Not cuMemFreeAsync: that frees when the stream gets there. This does not wait, and nobody has
+     * used it. */
+    real.cuMemFree_v2(address);
+    real.cuMemPoolTrimTo(pool, 0);
+    driver_unrelax(mode);
+    if (driver_read_pool(pool, &reading))
+        limit_pool_update((uint64_t)pool, &reading);
+}
+
+static bool driver_card_free(unsigned device, uint64_t *free_bytes)
+{
+    CUdevice current;
+    size_t free = 0, total;
+    /* The figure is of the current context's device. */
+    if (real.cuCtxGetDevice(&current) != CUDA_SUCCESS || current != (CUdevice)device)
+        return false;
+    CUstreamCaptureMode mode = driver_relax();
+    bool is_told = real.cuMemGetInfo_v2(&free, &total) == CUDA_SUCCESS;
+    driver_unrelax(mode);
+    *free_bytes = free;
+    return is_told;
+}
+
+bool driver_start(void)
+{
+    static const struct start_driver driver = {.reclaim = driver_reclaim,
+                                               .card_free = driver_card_free};
+    return start_process(&driver);
+}
+
+/* "GPU-" and the UUID as nvidia-smi writes it. With MIG, cuDeviceGetUuid_v2 names the instance. */
+static void driver_uuid(CUdevice device, char text[48])
+{
+    CUuuid uuid = {{0}};
+    if (real.cuDeviceGetUuid_v2(&uuid, device) != CUDA_SUCCESS)
+        real.cuDeviceGetUuid(&uuid, device);
+    const unsigned char *byte = (const unsigned char *)uuid.bytes;
+    static const char digits[] = "0123456789abcdef";
+    char *at = text;
+    for (const char *prefix = "GPU-"; *prefix; prefix++)
+        *at++ = *prefix;
+    for (unsigned i = 0; i < sizeof uuid.bytes; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10)
+            *at++ = '-';
+        *at++ = digits[byte[i] >> 4];
+        *at++ = digits[byte[i] & 15];
+    }
+    *at = '\0';
+}
+
+bool driver_knows(int device)
+{
+    size_t total = 0;
+    char uuid[48];
+    if (device < 0)
+        return false;
+    if (device < BUDGET_DEVICES && start_knows_device((unsigned)device))
+        return true;
+    driver_start();
+    CUstreamCaptureMode mode = driver_relax();
+    bool exists = real.cuDeviceTotalMem_v2(&total, device) == CUDA_SUCCESS;
+    if (exists)
+        driver_uuid(device, uuid);
+    driver_unrelax(mode);
+    if (exists && device < BUDGET_DEVICES)
+        start_add_device((unsigned)device, uuid, total);
+    return exists;
+}
+
+bool driver_here(struct driver_place *place)
+{
+    CUdevice device;
+    if (real.cuCtxGetCurrent(&place->context) != CUDA_SUCCESS || !place->context ||
+        real.cuCtxGetDevice(&device) != CUDA_SUCCESS || !driver_knows(device))
+        return false;
+    place->device = (unsigned)device;
+    return true;
+}
+
+static bool driver_is_capturing(CUstream stream, bool per_thread)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUresult result = per_thread ? real.cuStreamIsCapturing_ptsz(stream, &status)
+                                 : real.cuStreamIsCapturing(stream, &status);
+    return result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* The device of a stream that is no default one. */
+static bool driver_stream_device(CUstream stream, CUdevice *device)
+{
+    if (real_has(cuStreamGetDevice))
+        return real.cuStreamGetDevice(stream, device) == CUDA_SUCCESS;
+    CUcontext context;
+    if (real.cuStreamGetCtx(stream, &context) != CUDA_SUCCESS ||
+        real.cuCtxPushCurrent_v2(context) != CUDA_SUCCESS)
+        return false;
+    CUresult result = real.cuCtxGetDevice(device);
+    real.cuCtxPopCurrent_v2(&context);
+    return result == CUDA_SUCCESS;
+}
+
+bool driver_stream_pool(CUstream stream, bool per_thread, CUmemoryPool *pool, unsigned *device)
+{
+    CUdevice found;
+    bool is_default = !stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+    if (driver_is_capturing(stream, per_thread))
+        return false;
+    if (is_default ? real.cuCtxGetDevice(&found) != CUDA_SUCCESS
+                   : !driver_stream_device(stream, &found))
+        return false;
+    if (!driver_knows(found) || real.cuDeviceGetMemPool(pool, found) != CUDA_SUCCESS)
+        return false;
+    int pool_device = found;
+    limit_pool_device((uint64_t)*pool, &pool_device);
+    if (pool_device == POOLS_HOST)
+        return false;
+    *device = (unsigned)pool_device;
+    return true;
+}
+
+/* A pool that nobody created is some device's default one, or imported, and then its owner pays. */
+static int driver_default_pool_device(CUmemoryPool pool)
+{
+    int count = 0;
+    real.cuDeviceGetCount(&count);
+    for (int device = 0; device < count; device++) {
+        CUmemoryPool candidate;
+        if (real.cuDeviceGetDefaultMemPool(&candidate, device) == CUDA_SUCCESS && candidate == pool)
+            return device;
+    }
+    return POOLS_HOST;
+}
+
+bool driver_pool_place(CUmemoryPool pool, CUstream stream, bool per_thread, unsigned *device)
+{
+    int found;
+    if (driver_is_capturing(stream, per_thread))
+        return false;
+    if (!limit_pool_device((uint64_t)pool, &found))
+        found = driver_default_pool_device(pool);
+    if (found == POOLS_HOST || !driver_knows(found))
+        return false;
+    *device = (unsigned)found;
+    return true;
+}

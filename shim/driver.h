@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the library asks the driver on its own account. Each question is put in RELAXED capture
+ * mode, as some of them would otherwise end a stream capture of the program's (measured:
+ * cuMemPoolGetAttribute and cuMemPoolTrimTo do, driver 580.159).
+ *
+ * Any thread; inside a hook, so that a nested hook passes straight through. No function here
+ * creates a context or waits for the device.
+ */
+#ifndef SHIM_DRIVER_H
+#define SHIM_DRIVER_H
+
+#include "cuda_api.h"
+#include "pools.h"
+
+/* Where an allocation goes. */
+struct driver_place {
+    unsigned device;
+    CUcontext context;
+};
+
+/* Starts the library's work in this process, see start_process. */
+bool driver_start(void);
+
+/* The current context and its device, which is known from then on. Returns false if there is none:
+ * whatever the program asks then, the driver has its own answer. */
+bool driver_here(struct driver_place *place);
+
+/* Makes a device known by its ordinal. Returns false if the driver has no such device. */
+bool driver_knows(int device);
+
+/* The pool that cuMemAllocAsync takes from on a stream, and its device. per_thread: stream 0 is the
+ * thread's own. Returns false if no pool is involved: an invalid stream, or a capturing one, which
+ * makes a graph node. */
+bool driver_stream_pool(CUstream stream, bool per_thread, CUmemoryPool *pool, unsigned *device);
+
+/* The device of a pool, for cuMemAllocFromPoolAsync. Returns false for host memory and on a
+ * capturing stream. */
+bool driver_pool_place(CUmemoryPool pool, CUstream stream, bool per_thread, unsigned *device);
+
+/* What a pool holds now. Returns false if the driver would not say. */
+bool driver_read_pool(CUmemoryPool pool, struct pool_reading *reading);
+
+/* Takes back an allocation that turned out not to fit: frees it without waiting, and trims its
+ * pool. */
+void driver_return_to_pool(CUdeviceptr address, CUmemoryPool pool);
+
+/* Reads again what each pool of a device holds. */
+void driver_refresh_pools(unsigned device);
+
+#endif

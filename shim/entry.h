@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How every hook begins and ends. The steps of an allocation, in this order in each entry_*.c:
+ *
+ *   entry_enter      a nested call passes straight to the driver
+ *   driver_...       where the memory goes; a call that the driver refuses for its own reasons
+ * passes straight limit_reserve    refused: answer out of memory, the driver is not called
+ *   real.<symbol>
+ *   limit_commit     or limit_cancel, if the driver refused
+ *   guard_leave      then the driver's result, unchanged
+ *
+ * Freeing: entry_enter, limit_detach, real.<symbol>, limit_release or limit_restore, guard_leave.
+ */
+#ifndef SHIM_ENTRY_H
+#define SHIM_ENTRY_H
+
+#include "guard.h"
+#include "real.h"
+
+/* Returns true for the program's own call, which must end with guard_leave or entry_pass. */
+static inline bool entry_enter(void)
+{
+    (void)real_ready(); /* a program linked with the driver comes here without ever having looked us
+                           up */
+    return guard_enter();
+}
+
+/* Leaves a hook that has nothing to count, with the driver's answer. */
+static inline CUresult entry_pass(CUresult result)
+{
+    guard_leave();
+    return result;
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cuGetProcAddress, by which the CUDA runtime finds all it needs. The driver answers; if its answer
+ * is the address of a function that has a hook, the hook goes out instead. So versions, flags and
+ * names of drivers to come need no knowledge here (measured on driver 580.159: each of 589 answers
+ * is the address of one exported symbol).
+ */
+#include "entry.h"
+#include "hooks.h"
+
+static void entry_replace(void **pfn)
+{
+    if (pfn && *pfn)
+        *pfn = (void *)hooks_replace((real_function)*pfn);
+}
+
+CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **pfn, int driverVersion,
+                                  cuuint64_t flags)
+{
+    (void)real_ready();
+    CUresult result = real.cuGetProcAddress(symbol, pfn, driverVersion, flags);
+    if (result == CUDA_SUCCESS)
+        entry_replace(pfn);
+    return result;
+}
+
+CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int driverVersion,
+                                     cuuint64_t flags, CUdriverProcAddressQueryResult *symbolFound)
+{
+    (void)real_ready();
+    CUresult result = real.cuGetProcAddress_v2(symbol, pfn, driverVersion, flags, symbolFound);
+    if (result == CUDA_SUCCESS)
+        entry_replace(pfn);
+    return result;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which of our functions stands in for which of the driver's: found by name (for dlsym) or by the
+ * driver's own address (for cuGetProcAddress, which knows versions and flags so that we need not).
+ *
+ * Any thread. Both look-ups answer only what the driver at hand has.
+ */
+#ifndef SHIM_HOOKS_H
+#define SHIM_HOOKS_H
+
+#include "api.h"
+#include "real.h"
+
+/* Returns the number of the hook with a name, or APIS. */
+enum api hooks_find_name(const char *name);
+
+/* Returns our function of a hook, and the driver's; the latter is real_absent where the driver
+ * lacks it. */
+real_function hooks_ours(enum api api);
+real_function hooks_drivers(enum api api);
+
+/* Returns our function for an address of the driver's, or the address itself. */
+real_function hooks_replace(real_function address);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Looks symbols up in one loaded object, by its own tables. For dlsym's own address (we override
+ * dlsym, so we cannot ask it), and for the driver's functions without touching dlerror's state or
+ * the loader's lock.
+ *
+ * Any thread, also inside dlsym and constructors. No memory is allocated.
+ */
+#ifndef SHIM_LOADED_H
+#define SHIM_LOADED_H
+
+#include <elf.h>
+#include <link.h>
+#include <stdbool.h>
+
+struct loaded_object {
+    ElfW(Addr) base;
+    const ElfW(Sym) * symbols;
+    const char *strings;
+    const uint32_t *gnu_hash;
+    const uint32_t *sysv_hash;
+};
+
+/* Finds a loaded object by the name it gives itself (DT_SONAME). The first one, if several do. */
+bool loaded_find_object(const char *soname, struct loaded_object *object);
+
+/* Returns the address of a function that the object defines and exports, whatever its version; NULL
+ * if none. */
+void (*loaded_find_symbol(const struct loaded_object *object, const char *name))(void);
+
+#endif
