@@ -156,7 +156,7 @@ void ledger_commit(struct ledger *ledger, unsigned device, enum gpulimit_kind ki
         totals->by_kind[kind].bytes += (uint64_t)bytes;
 }
 
-void ledger_publish(struct ledger *ledger, unsigned device)
+void ledger_publish(struct ledger *ledger, unsigned device, enum gpulimit_kind kind)
 {
     struct region_totals *totals = &ledger->totals[device];
     totals->charged_bytes = ledger->count_mode == GPULIMIT_COUNT_ALLOCATIONS
@@ -164,7 +164,7 @@ void ledger_publish(struct ledger *ledger, unsigned device)
                                 : totals->committed_bytes + totals->overhead_bytes;
     if (totals->charged_bytes > totals->peak_bytes)
         totals->peak_bytes = totals->charged_bytes;
-    region_put_device(device, totals);
+    region_put_device(device, totals, kind);
 }
 
 void ledger_clear(struct ledger *ledger)

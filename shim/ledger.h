@@ -71,9 +71,10 @@ void ledger_remove(struct ledger *ledger, uint32_t number);
 /* Changes what is committed on a device by so much, put down to a kind. */
 void ledger_commit(struct ledger *ledger, unsigned device, enum gpulimit_kind kind, int64_t bytes);
 
-/* Shows readers a device's counters as they are now, and notes a new peak. Once for each change of
- * a device, after the last of its steps: half a change is nobody's business. */
-void ledger_publish(struct ledger *ledger, unsigned device);
+/* Shows readers a device's counters as they are now, and notes a new peak. Once for each change,
+ * which is about one kind of memory at most (else GPULIMIT_KIND_NONE), after the last of its steps:
+ * half a change is nobody's business. */
+void ledger_publish(struct ledger *ledger, unsigned device, enum gpulimit_kind kind);
 
 /* Gives the memory back and leaves an empty ledger; the region is left alone. */
 void ledger_clear(struct ledger *ledger);

@@ -59,7 +59,7 @@ static void limit_count_denial(unsigned device)
 {
     struct books *books = books_lock();
     books->ledger.totals[device].denials++;
-    ledger_publish(&books->ledger, device);
+    ledger_publish(&books->ledger, device, GPULIMIT_KIND_NONE);
     books_unlock();
 }
 
@@ -203,7 +203,7 @@ static bool limit_enter(struct books *books, const struct ticket *ticket, uint64
         limit_refused.bytes = 0;
         ledger->totals[ticket->device].denials_recovered++;
     }
-    ledger_publish(ledger, ticket->device);
+    ledger_publish(ledger, ticket->device, ticket->kind);
     return true;
 }
 
@@ -253,24 +253,25 @@ void limit_note_change(struct books *books, unsigned device, enum gpulimit_kind 
     if (books->ledger.count_mode == GPULIMIT_COUNT_PROCESS)
         budget_adjust(device, bytes);
     ledger_commit(&books->ledger, device, kind, bytes);
-    ledger_publish(&books->ledger, device);
+    ledger_publish(&books->ledger, device, kind);
 }
 
 void limit_remove_entry(struct books *books, uint32_t number)
 {
     struct ledger_entry entry = *ledger_at(&books->ledger, number);
-    int64_t freed = 0;
+    uint64_t freed = 0;
     if (entry.kind == GPULIMIT_KIND_LINEAR)
-        freed = (int64_t)blocks_remove(&books->blocks, entry.address, entry.requested_bytes);
+        freed = blocks_remove(&books->blocks, entry.address, entry.requested_bytes);
     else if (entry.kind != GPULIMIT_KIND_ASYNC)
-        freed = (int64_t)entry.committed_bytes;
+        freed = entry.committed_bytes;
     ledger_remove(&books->ledger, number);
-    limit_note_change(books, entry.device, entry.kind, -freed);
-    if (books->ledger.count_mode == GPULIMIT_COUNT_ALLOCATIONS)
-        budget_give(entry.device, entry.requested_bytes);
+    ledger_commit(&books->ledger, entry.device, entry.kind, -(int64_t)freed);
+    budget_give(entry.device, books->ledger.count_mode == GPULIMIT_COUNT_ALLOCATIONS
+                                  ? entry.requested_bytes
+                                  : freed);
+    ledger_publish(&books->ledger, entry.device, entry.kind);
     if (entry.kind == GPULIMIT_KIND_ASYNC)
         limit_leave_pool(books, entry.device, entry.pool);
-    ledger_publish(&books->ledger, entry.device);
 }
 
 void limit_detach(struct removal *removal, uint64_t address)

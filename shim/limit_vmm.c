@@ -72,7 +72,7 @@ void limit_handle_imported(uint64_t handle, unsigned device, enum api api)
     uint32_t number = ledger_insert(&books->ledger, &entry, &stale);
     if (number != LEDGER_NONE && mappings_create(&books->mappings, handle, number) == MAPPINGS_NONE)
         ledger_remove(&books->ledger, number);
-    ledger_publish(&books->ledger, device);
+    ledger_publish(&books->ledger, device, GPULIMIT_KIND_IMPORTED);
     books_unlock();
 }
 

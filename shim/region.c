@@ -247,7 +247,7 @@ void region_add_device(unsigned device, const char *uuid, uint64_t total_bytes)
     REGION_STORE(record->in_use, 1);
 }
 
-void region_put_device(unsigned device, const struct region_totals *totals)
+void region_put_device(unsigned device, const struct region_totals *totals, enum gpulimit_kind kind)
 {
     if (!region.header || device >= GPULIMIT_DEVICES)
         return;
@@ -255,10 +255,8 @@ void region_put_device(unsigned device, const struct region_totals *totals)
     uint32_t next = region_begin(&record->sequence);
 #define FIELD(_name, _type, _text) REGION_STORE(record->_name, totals->_name);
 #include "gpulimit/tbl/fields.def"
-    for (unsigned kind = 0; kind < GPULIMIT_KINDS; kind++) {
-        REGION_STORE(record->by_kind[kind].bytes, totals->by_kind[kind].bytes);
-        REGION_STORE(record->by_kind[kind].count, totals->by_kind[kind].count);
-    }
+    REGION_STORE(record->by_kind[kind].bytes, totals->by_kind[kind].bytes);
+    REGION_STORE(record->by_kind[kind].count, totals->by_kind[kind].count);
     REGION_STORE(record->sequence, next);
 }
 

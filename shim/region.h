@@ -38,7 +38,10 @@ void region_end(void);
 void region_forget(void);
 
 void region_add_device(unsigned device, const char *uuid, uint64_t total_bytes);
-void region_put_device(unsigned device, const struct region_totals *totals);
+
+/* Writes a device's counters, of the kinds of memory only the one that has changed. */
+void region_put_device(unsigned device, const struct region_totals *totals,
+                       enum gpulimit_kind kind);
 
 /* Writes the entry of a number, growing the file if it must. Returns false if the file has no place
  * for it. */

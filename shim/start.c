@@ -17,11 +17,12 @@
 static pthread_mutex_t start_mutex = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool start_is_done;
 static const struct start_driver *start_with;
+static const struct config *start_settings;
 static atomic_bool start_known[BUDGET_DEVICES];
 
 const struct config *start_config(void)
 {
-    return config_get();
+    return start_settings;
 }
 
 const struct start_driver *start_driver(void)
@@ -64,6 +65,7 @@ bool start_process(const struct start_driver *driver)
     pthread_mutex_lock(&start_mutex);
     if (!atomic_load_explicit(&start_is_done, memory_order_relaxed)) {
         start_with = driver;
+        start_settings = config;
         if (config->error.length > 0)
             log_write(&config->error);
         else
@@ -88,7 +90,7 @@ void start_add_device(unsigned device, const char *uuid, uint64_t total_bytes)
         budget_set_limit(device, limit);
         books->ledger.totals[device].limit_bytes = limit;
         region_add_device(device, uuid, total_bytes);
-        ledger_publish(&books->ledger, device);
+        ledger_publish(&books->ledger, device, GPULIMIT_KIND_NONE);
         /* Release pairs with start_knows_device: who sees it known sees its limit. */
         atomic_store_explicit(&start_known[device], true, memory_order_release);
     }

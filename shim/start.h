@@ -23,7 +23,7 @@ struct start_driver {
  * error; the line that says so has then been written. errno is left as it was. */
 bool start_process(const struct start_driver *driver);
 
-/* The configuration, and the driver that start_process was given. */
+/* The configuration, and the driver that start_process was given. After start_process only. */
 const struct config *start_config(void);
 const struct start_driver *start_driver(void);
 

@@ -28,7 +28,7 @@ static uint32_t insert(uint64_t address, uint64_t bytes)
     uint32_t number = ledger_insert(&ledger, &entry, &stale);
     assert_int_equal(stale, LEDGER_NONE);
     ledger_commit(&ledger, 0, GPULIMIT_KIND_LINEAR, (int64_t)bytes);
-    ledger_publish(&ledger, 0);
+    ledger_publish(&ledger, 0, GPULIMIT_KIND_LINEAR);
     return number;
 }
 
@@ -39,7 +39,7 @@ static void remove_at(uint64_t address)
     ledger_detach(&ledger, number);
     ledger_remove(&ledger, number);
     ledger_commit(&ledger, 0, GPULIMIT_KIND_LINEAR, -bytes);
-    ledger_publish(&ledger, 0);
+    ledger_publish(&ledger, 0, GPULIMIT_KIND_LINEAR);
 }
 
 static void test_counters_follow_and_end_at_zero(void **state)
@@ -70,13 +70,13 @@ static void test_charged_is_what_was_requested_when_allocations_are_counted(void
     ledger.count_mode = GPULIMIT_COUNT_ALLOCATIONS;
     uint32_t number = ledger_insert(&ledger, &entry, &stale);
     ledger_commit(&ledger, 0, GPULIMIT_KIND_LINEAR, (int64_t)MIB(2));
-    ledger_publish(&ledger, 0);
+    ledger_publish(&ledger, 0, GPULIMIT_KIND_LINEAR);
     assert_int_equal(ledger.totals[0].charged_bytes, 100);
     assert_int_equal(ledger.totals[0].committed_bytes, MIB(2));
     assert_int_equal(ledger.totals[0].by_kind[GPULIMIT_KIND_LINEAR].bytes, 100);
     ledger_detach(&ledger, number);
     ledger_remove(&ledger, number);
-    ledger_publish(&ledger, 0);
+    ledger_publish(&ledger, 0, GPULIMIT_KIND_LINEAR);
     assert_int_equal(ledger.totals[0].charged_bytes, 0);
 }
 

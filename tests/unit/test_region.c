@@ -137,7 +137,7 @@ static void test_without_a_folder_all_goes_on_without_a_file(void **state)
     assert_string_equal(region_path(), "");
     assert_false(region_put_entry(0, &entry));
     region_drop_entry(0);
-    region_put_device(0, &totals);
+    region_put_device(0, &totals, GPULIMIT_KIND_LINEAR);
     region_put_unlisted(1);
     region_end();
 }
