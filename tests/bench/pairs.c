@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Times pairs of allocate and free, with some hundred others live, and prints nanoseconds a pair.
+ * Knows nothing of gpulimit: tests/bench/run runs it bare and under the library, over a driver
+ * whose calls cost nothing.
+ *
+ *   usage: pairs [ROUNDS]     prints lines: NAME NANOSECONDS
+ */
+#include <cuda.h>
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { LIVE = 256, PAIRS = 200000 };
+
+static struct {
+    CUresult (*init)(unsigned int);
+    CUresult (*alloc)(CUdeviceptr *, size_t);
+    CUresult (*free)(CUdeviceptr);
+    CUresult (*alloc_async)(CUdeviceptr *, size_t, CUstream);
+    CUresult (*free_async)(CUdeviceptr, CUstream);
+    CUresult (*create)(CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *,
+                       unsigned long long);
+    CUresult (*release)(CUmemGenericAllocationHandle);
+    CUresult (*get_info)(size_t *, size_t *);
+} cu;
+
+static void *find(void *driver, const char *name)
+{
+    void *found = dlsym(driver, name);
+    if (!found) {
+        fprintf(stderr, "pairs: %s\n", dlerror());
+        exit(1);
+    }
+    return found;
+}
+
+static double now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static void must(CUresult result)
+{
+    if (result != CUDA_SUCCESS) {
+        fprintf(stderr, "pairs: error %d\n", (int)result);
+        exit(1);
+    }
+}
+
+static void one_linear(size_t bytes)
+{
+    CUdeviceptr address;
+    must(cu.alloc(&address, bytes));
+    must(cu.free(address));
+}
+
+static void one_async(size_t bytes)
+{
+    CUdeviceptr address;
+    must(cu.alloc_async(&address, bytes, NULL));
+    must(cu.free_async(address, NULL));
+}
+
+static void one_vmm(size_t bytes)
+{
+    static const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                             .location.type = CU_MEM_LOCATION_TYPE_DEVICE};
+    CUmemGenericAllocationHandle handle;
+    must(cu.create(&handle, bytes, &prop, 0));
+    must(cu.release(handle));
+}
+
+static void one_query(size_t bytes)
+{
+    size_t free, total;
+    (void)bytes;
+    must(cu.get_info(&free, &total));
+}
+
+static void time_pairs(const char *name, void (*one)(size_t bytes), size_t bytes)
+{
+    double start = now_ns();
+    for (unsigned i = 0; i < PAIRS; i++)
+        one(bytes);
+    printf("%s %.1f\n", name, (now_ns() - start) / PAIRS);
+}
+
+int main(int argc, char **argv)
+{
+    unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 5;
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!driver) {
+        fprintf(stderr, "pairs: %s\n", dlerror());
+        return 1;
+    }
+    *(void **)&cu.init = find(driver, "cuInit");
+    *(void **)&cu.alloc = find(driver, "cuMemAlloc_v2");
+    *(void **)&cu.free = find(driver, "cuMemFree_v2");
+    *(void **)&cu.alloc_async = find(driver, "cuMemAllocAsync");
+    *(void **)&cu.free_async = find(driver, "cuMemFreeAsync");
+    *(void **)&cu.create = find(driver, "cuMemCreate");
+    *(void **)&cu.release = find(driver, "cuMemRelease");
+    *(void **)&cu.get_info = find(driver, "cuMemGetInfo_v2");
+    must(cu.init(0));
+    for (unsigned i = 0; i < LIVE; i++) {
+        CUdeviceptr live;
+        must(cu.alloc(&live, 4096));
+    }
+    for (unsigned round = 0; round < rounds; round++) {
+        time_pairs("cuMemAlloc+cuMemFree/4KiB", one_linear, 4096);
+        time_pairs("cuMemAlloc+cuMemFree/16MiB", one_linear, 16u << 20);
+        time_pairs("cuMemAllocAsync+cuMemFreeAsync/4KiB", one_async, 4096);
+        time_pairs("cuMemCreate+cuMemRelease/2MiB", one_vmm, 2u << 20);
+        time_pairs("cuMemGetInfo", one_query, 0);
+    }
+    return 0;
+}
