@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "memory.h"
 #include "text.h"
@@ -100,17 +101,27 @@ void grid_add_address(struct grid *grid, uint64_t address)
     grid_add_text(grid, cell, NULL);
 }
 
+/* A table without lines prints nothing, not even its headings, so it gets an empty one that is left
+ * out. */
+static void grid_print_headings(struct grid *grid)
+{
+    char *text;
+
+    grid_add_line(grid, NULL);
+    grid_check(scols_print_table_to_string(grid->table, &text));
+    fprintf(grid->style->out, "%.*s\n", (int)strcspn(text, "\n"), text);
+    free(text);
+}
+
 size_t grid_close(struct grid *grid)
 {
     size_t lines = scols_table_get_nlines(grid->table);
 
-    /* A table without lines prints nothing, not even its headings. */
     if (lines > 0) {
         grid_check(scols_print_table(grid->table));
         lines += grid->style->has_headings;
     } else if (grid->style->has_headings && grid->style->is_terminal) {
-        grid_add_line(grid, NULL);
-        grid_check(scols_print_table(grid->table));
+        grid_print_headings(grid);
         lines = 1;
     }
     scols_unref_table(grid->table);

@@ -10,8 +10,8 @@
 
 #include "emit_table.h"
 
-#define GRID_YELLOW   "yellow"
-#define GRID_RED      "red"
+#define GRID_YELLOW   "\033[33m"
+#define GRID_RED      "\033[31m"
 #define GRID_BOLD_RED "\033[1;31m"
 #define GRID_DIM      "\033[2m"
 

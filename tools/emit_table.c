@@ -15,26 +15,29 @@ enum { EMIT_USE_HIGH = 75, EMIT_USE_VERY_HIGH = 90 };
 
 #define EMIT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* "python train.py [lab3.ipynb]" */
+/* "python train.py", and with a notebook "python -m ipykernel_launcher -f /run/kernel-1.json
+ * [lab3.ipynb]". On a terminal, where the end is cut off, that notebook is what its owner looks
+ * for: "python [lab3.ipynb]". */
 static void emit_command(struct grid *grid, const struct gpulimit_ledger *ledger)
 {
     const char *slash = strrchr(ledger->notebook, '/');
     const char *notebook = slash ? slash + 1 : ledger->notebook;
+    bool is_short = notebook[0] != '\0' && grid->style->is_terminal;
+    uint32_t count = is_short && ledger->argument_count > 1 ? 1 : ledger->argument_count;
     char *command = memory_check(strdup(""));
+    char *whole;
 
-    for (uint32_t i = 0; i < ledger->argument_count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         char *longer = memory_print("%s%s%s", command, i > 0 ? " " : "", ledger->arguments[i]);
 
         free(command);
         command = longer;
     }
-    if (notebook[0] != '\0') {
-        char *longer = memory_print("%s [%s]", command, notebook);
-
-        free(command);
-        command = longer;
-    }
-    grid_add_foreign(grid, command);
+    slash = is_short ? strrchr(command, '/') : NULL;
+    whole = notebook[0] != '\0' ? memory_print("%s [%s]", slash ? slash + 1 : command, notebook)
+                                : memory_check(strdup(command));
+    grid_add_foreign(grid, whole);
+    free(whole);
     free(command);
 }
 
@@ -71,14 +74,14 @@ size_t emit_table_processes(const struct view *view, const struct emit_style *st
 {
     static const struct grid_column with_states[] = {
         {"GPU", true, false, 3},  {"PID", true, false, 6},    {"USER", false, false, 6},
-        {"USED", true, false, 8}, {"LIMIT", true, false, 6},  {"USE%", true, false, 4},
-        {"PEAK", true, false, 8}, {"ALLOCS", true, false, 6}, {"DENIED", true, false, 6},
+        {"USED", true, false, 7}, {"LIMIT", true, false, 6},  {"USE%", true, false, 4},
+        {"PEAK", true, false, 7}, {"ALLOCS", true, false, 6}, {"DENIED", true, false, 6},
         {"AGE", true, false, 6},  {"STATE", false, false, 6}, {"COMMAND", false, true, 7},
     };
     static const struct grid_column without_states[] = {
         {"GPU", true, false, 3},  {"PID", true, false, 6},     {"USER", false, false, 6},
-        {"USED", true, false, 8}, {"LIMIT", true, false, 6},   {"USE%", true, false, 4},
-        {"PEAK", true, false, 8}, {"ALLOCS", true, false, 6},  {"DENIED", true, false, 6},
+        {"USED", true, false, 7}, {"LIMIT", true, false, 6},   {"USE%", true, false, 4},
+        {"PEAK", true, false, 7}, {"ALLOCS", true, false, 6},  {"DENIED", true, false, 6},
         {"AGE", true, false, 6},  {"COMMAND", false, true, 7},
     };
     struct grid grid;

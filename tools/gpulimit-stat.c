@@ -68,6 +68,9 @@ static size_t stat_print_table(const struct options *options, const struct view 
     struct groups groups;
     size_t lines;
 
+    if (view->row_count == 0 && options->filter.pid_count > 0) {
+        return 0; /* the line that says so is enough */
+    }
     if (options->verb != VERB_ALLOCS) {
         return emit_table_processes(view, style);
     }
@@ -158,7 +161,14 @@ static int stat_look(const struct options *options, const struct emit_style *sty
                        options->has_allocations || options->verb == VERB_ALLOCS, style->is_stream,
                        stdout);
     } else {
-        *lines += stat_print_table(options, &view, style);
+        size_t printed = stat_print_table(options, &view, style);
+
+        if (style->is_stream && style->is_terminal &&
+            printed > 2) { /* to tell one tick from the next */
+            putchar('\n');
+            printed++;
+        }
+        *lines += printed;
     }
     fflush(stdout); /* before stderr, for those who look at both */
     if (is_first) {

@@ -63,8 +63,7 @@ void warnings_print(const struct warnings *warnings)
     if (forbidden_count == 1) {
         warnings_print_one(forbidden);
     } else if (forbidden_count > 1) {
-        fprintf(stderr, "gpulimit-stat: %zu ledgers of other users may not be read\n",
-                forbidden_count);
+        fprintf(stderr, "gpulimit-stat: %zu ledgers may not be read\n", forbidden_count);
     }
 }
 
