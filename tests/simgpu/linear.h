@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Memory of cuMemAlloc, cuMemAllocPitch and cuMemAllocManaged, by the block rule: requests below 2
+ * MiB share blocks of 2 MiB of their context, first fit, 512 bytes apart; larger ones are rounded
+ * up to whole blocks. Managed memory costs nothing: nothing here ever touches it. Also host memory,
+ * which dies with its context as well. Called under the driver's lock.
+ */
+#ifndef SIMGPU_LINEAR_H
+#define SIMGPU_LINEAR_H
+
+#include "context.h"
+#include "memory.h"
+
+/* low: below 4 GiB.
+ *   NULL: the device is full, or the size absurd. */
+struct memory *linear_allocate(CUcontext context, uint64_t bytes, bool low);
+struct memory *linear_allocate_managed(CUcontext context, uint64_t bytes);
+struct memory *linear_allocate_host(CUcontext context, uint64_t bytes);
+
+void linear_free(struct memory *memory);
+
+/* In stream order: unknown at once, but the device has it back only when the stream is
+ * synchronised. */
+void linear_free_later(struct memory *memory, CUstream stream);
+void linear_settle(CUstream stream);
+
+void linear_free_context(CUcontext context); /* all of the three kinds that it owns */
+
+#endif

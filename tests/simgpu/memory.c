@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+//
+// Allocations by address; see memory.h.
+
+#include "memory.h"
+
+#include <stdlib.h>
+
+static struct range_set memories;
+
+struct memory *memory_insert(enum memory_kind kind, uint64_t start, uint64_t bytes)
+{
+    struct memory *memory = calloc(1, sizeof *memory);
+
+    if (!memory)
+        return NULL;
+    memory->kind = kind;
+    memory->range = (struct range){start, start + bytes};
+    if (range_insert(&memories, &memory->range))
+        return memory;
+    free(memory);
+    return NULL;
+}
+
+void memory_forget(struct memory *memory)
+{
+    if (!memory->is_freed)
+        range_remove(&memories, &memory->range);
+    memory->is_freed = true;
+}
+
+void memory_remove(struct memory *memory)
+{
+    memory_forget(memory);
+    free(memory);
+}
+
+struct memory *memory_find(uint64_t address)
+{
+    return range_find(&memories, address, address + 1);
+}
+
+struct memory *memory_find_start(uint64_t address)
+{
+    struct memory *memory = memory_find(address);
+
+    return memory && memory->range.start == address ? memory : NULL;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What lies at an address: one record for each live allocation of any kind but VMM mappings (vmm.h
+ * has those). Called under the driver's lock.
+ */
+#ifndef SIMGPU_MEMORY_H
+#define SIMGPU_MEMORY_H
+
+#include "driver.h"
+#include "range.h"
+
+#include <sys/queue.h>
+
+enum memory_kind {
+    MEMORY_LINEAR,
+    MEMORY_MANAGED,
+    MEMORY_POOLED,
+    MEMORY_GRAPH, /* of a captured alloc node: an address without backing */
+    MEMORY_HOST,
+};
+
+struct memory {
+    struct range range; /* as large as was asked for */
+    enum memory_kind kind;
+    CUdevice ordinal;
+    CUcontext context;   /* NULL for POOLED and GRAPH */
+    struct block *block; /* LINEAR: the shared block it lies in; NULL if it has its own */
+    CUmemoryPool pool;   /* POOLED */
+    bool is_freed;       /* known to its owner alone: freed in stream order, or by a free node */
+    LIST_ENTRY(memory) of_owner;  /* context or graph */
+    LIST_ENTRY(memory) of_stream; /* while freed in stream order */
+};
+
+/* NULL: no memory, or something is there. */
+struct memory *memory_insert(enum memory_kind kind, uint64_t start, uint64_t bytes);
+void memory_remove(struct memory *memory);          /* frees the record */
+void memory_forget(struct memory *memory);          /* nobody finds it any longer */
+struct memory *memory_find(uint64_t address);       /* anywhere inside */
+struct memory *memory_find_start(uint64_t address); /* exactly its start */
+
+#endif

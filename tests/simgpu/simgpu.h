@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The simulated GPU: a libcuda.so.1 and a libnvidia-ml.so.1 that stand in for NVIDIA's on machines
+ * without a GPU, and, below, what tests can ask of them beyond the driver's own interface.
+ *
+ * Modelled, as measured on an H200 with driver 580.159: what each kind of allocation takes of the
+ * device and when it gives it back (linear memory by the 2 MiB block rule, pools by chunks of 32
+ * MiB, VMM handles and mappings, managed memory, contexts), what dies with a context, what calls
+ * answer and leave in their outputs when they fail, and which calls a stream capture forbids.
+ * Devices are shared by all processes that name one state file; a killed process's memory comes
+ * back. Not modelled: contents of device memory (a copy to the host gives zeros), kernels, modules,
+ * arrays, peer and IPC access, the running of graphs, time (every stream is idle at once), the
+ * memory of streams.
+ *
+ * Environment, read at cuInit and nvmlInit:
+ *   SIMGPU_DEVICES     how many GPUs, 1 to 16 (1)
+ *   SIMGPU_MEMORY_MB   of each, in MiB (8192)
+ *   SIMGPU_CONTEXT_MB  what a context takes (64)
+ *   SIMGPU_PROFILE     h200: 143771 MiB, 518 MiB a context; the two above override it
+ *   SIMGPU_STATE       the file that says who holds what (/dev/shm/simgpu-<uid>, else
+ * /tmp/simgpu-<uid>) CUDA_VISIBLE_DEVICES  as for the driver: indices and GPU-<uuid>
+ *
+ * The functions below are exported by libcuda.so.1. They may be called from any thread, at any
+ * time, before cuInit as well; they count as no call themselves and cost a lock at most. A `device`
+ * is numbered as NVML does, whatever CUDA_VISIBLE_DEVICES says. Sizes are bytes.
+ */
+#ifndef SIMGPU_H
+#define SIMGPU_H
+
+#include <stdint.h>
+
+#define SIMGPU_EXPORT __attribute__((visibility("default")))
+
+/* How often this process has called that exported symbol, failures included; 0 for names that are
+ * none. */
+SIMGPU_EXPORT uint64_t simgpu_calls(const char *symbol);
+
+/* Makes the next call of that symbol, by whichever thread, answer `result` and do nothing; its
+ * outputs are left as the driver leaves them on failure. A result of 0 takes the order back.
+ * Unknown names are ignored. */
+SIMGPU_EXPORT void simgpu_fail_next(const char *symbol, int result);
+
+/* What all living processes hold on the device. */
+SIMGPU_EXPORT uint64_t simgpu_device_used(int device);
+
+/* What this process holds on it: NVML's figure, but told without a context too. */
+SIMGPU_EXPORT uint64_t simgpu_process_used(int device);
+
+#endif
