@@ -211,31 +211,40 @@ static int stat_stream(const struct options *options, struct emit_style style)
     return status;
 }
 
+static int stat_go(const struct options *options)
+{
+    struct emit_style style = stat_choose_style(options);
+    size_t lines = 0;
+
+    if (options->verb == VERB_HOOKS && options->is_json) {
+        emit_json_hooks(stdout);
+        return EXIT_OK;
+    }
+    if (options->verb == VERB_HOOKS) {
+        emit_table_hooks(&style);
+        return EXIT_OK;
+    }
+    return options->delay_ns > 0 ? stat_stream(options, style)
+                                 : stat_look(options, &style, true, &lines);
+}
+
 int main(int argc, char **argv)
 {
     struct options options;
-    struct emit_style style;
-    size_t lines = 0;
     int status = EXIT_OK;
 
     setlocale(LC_CTYPE, ""); /* widths of characters; numbers stay as they are */
     switch (options_parse(argc, argv, &options)) {
     case OPTIONS_USAGE:
-        return EXIT_USAGE;
+        status = EXIT_USAGE;
+        break;
     case OPTIONS_DONE:
         break;
     case OPTIONS_GO:
-        style = stat_choose_style(&options);
-        if (options.verb == VERB_HOOKS && options.is_json) {
-            emit_json_hooks(stdout);
-        } else if (options.verb == VERB_HOOKS) {
-            emit_table_hooks(&style);
-        } else if (options.delay_ns > 0) {
-            status = stat_stream(&options, style);
-        } else {
-            status = stat_look(&options, &style, true, &lines);
-        }
+        status = stat_go(&options);
+        break;
     }
+    options_drop(&options);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         perror("gpulimit-stat: standard output");
         return EXIT_FAILED;

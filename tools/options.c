@@ -252,3 +252,8 @@ enum options_outcome options_parse(int argc, char **argv, struct options *option
     }
     return OPTIONS_GO;
 }
+
+void options_drop(struct options *options)
+{
+    values_drop(options);
+}

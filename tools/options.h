@@ -40,8 +40,9 @@ enum options_outcome {
     OPTIONS_USAGE, /* the complaint has been printed on stderr */
 };
 
-/* Parses the command line; to be called once. The lists in `options` live until the program ends.
- */
+/* Parses the command line; to be called once. Whatever the outcome, the lists in `options` are for
+ * options_drop. */
 enum options_outcome options_parse(int argc, char **argv, struct options *options);
+void options_drop(struct options *options);
 
 #endif

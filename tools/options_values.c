@@ -132,6 +132,17 @@ void values_add_folder(const char *folder, struct options *options)
     options->folders = folders;
 }
 
+void values_drop(struct options *options)
+{
+    for (size_t i = 0; i < options->filter.gpu_count; i++) {
+        free((void *)(uintptr_t)options->filter.gpus[i]);
+    }
+    free((void *)(uintptr_t)options->filter.gpus);
+    free((void *)(uintptr_t)options->filter.pids);
+    free((void *)(uintptr_t)options->filter.uids);
+    free((void *)(uintptr_t)options->folders);
+}
+
 bool values_read_key(const char *word, enum groups_key *key)
 {
     if (!groups_find_key(word, key)) {

@@ -23,6 +23,9 @@ bool values_add_users(const char *list, struct view_filter *filter);
 bool values_add_gpus(const char *list, struct view_filter *filter);
 void values_add_folder(const char *folder, struct options *options);
 
+/* Frees all lists. */
+void values_drop(struct options *options);
+
 bool values_read_key(const char *word, enum groups_key *key);
 bool values_read_color(const char *word, enum color *color);
 

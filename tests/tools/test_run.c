@@ -109,10 +109,14 @@ static void test_preloads_are_joined_ours_first_and_once(void **state)
 
 static void test_nested_run_does_not_add_it_again(void **state)
 {
+    const char *options = getenv("ASAN_OPTIONS");
     struct tool_result result;
     char expected[512];
 
     (void)state;
+    /* In such a build the inner run insists on its own runtime as the first library. */
+    snprintf(expected, sizeof(expected), "%s:verify_asan_link_order=0", options ? options : "");
+    setenv("ASAN_OPTIONS", expected, 1);
     TOOL_RUN(&result, RUN, "--lib", test_library, "-m", "1G", "sh", "-c",
              "exec \"$TOOLS_FOLDER/" RUN
              "\" --lib \"$0\" -m 512M sh -c 'echo $LD_PRELOAD $GPU_LIMIT_MB'",

@@ -185,23 +185,18 @@ static void test_hostile_file_and_api_names_cannot_either(void **state)
     tool_forget(&result);
 }
 
+#define TEST(_function) cmocka_unit_test_setup_teardown(_function, test_set_up, folder_close)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_damaged_ledger_is_named_and_the_rest_shown,
-                                        test_set_up, folder_close),
-        cmocka_unit_test_setup_teardown(test_other_names_are_nobodys_business, test_set_up,
-                                        folder_close),
-        cmocka_unit_test_setup_teardown(test_ledger_in_the_making_is_not_mentioned, test_set_up,
-                                        folder_close),
-        cmocka_unit_test_setup_teardown(test_torn_counters_are_shown_with_a_warning, test_set_up,
-                                        folder_close),
-        cmocka_unit_test_setup_teardown(test_ledger_of_another_is_one_line_and_status_3,
-                                        test_set_up, folder_close),
-        cmocka_unit_test_setup_teardown(test_hostile_names_cannot_write_on_the_terminal,
-                                        test_set_up, folder_close),
-        cmocka_unit_test_setup_teardown(test_hostile_file_and_api_names_cannot_either, test_set_up,
-                                        folder_close),
+        TEST(test_damaged_ledger_is_named_and_the_rest_shown),
+        TEST(test_other_names_are_nobodys_business),
+        TEST(test_ledger_in_the_making_is_not_mentioned),
+        TEST(test_torn_counters_are_shown_with_a_warning),
+        TEST(test_ledger_of_another_is_one_line_and_status_3),
+        TEST(test_hostile_names_cannot_write_on_the_terminal),
+        TEST(test_hostile_file_and_api_names_cannot_either),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

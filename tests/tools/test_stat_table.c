@@ -77,7 +77,7 @@ static int test_set_up(void **state)
         device->denials = i == 0 ? 3 : 0;
         if (i == 1) {
             fixture_add_device(&fixture, 1)->limit_bytes = GPULIMIT_NO_LIMIT;
-            strcpy(fixture.header->notebook, "/home/anna/lab3.ipynb");
+            strcpy(fixture.header->notebook, "/nfs/anna/lab3.ipynb");
             fixture_set_command(&fixture, "python\0-m\0ipykernel", sizeof("python\0-m\0ipykernel"));
         }
         folder_add(&fixture, processes[i].name, processes[i].is_live);

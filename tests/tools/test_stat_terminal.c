@@ -108,15 +108,16 @@ static void test_commands_are_cut_at_the_terminals_edge_only(void **state)
 
 static void test_notebook_is_not_cut_off(void **state)
 {
+    static const char command[] =
+        "/usr/bin/python3\0-m\0ipykernel_launcher\0-f\0/run/kernel-1.json";
     struct tool_result result;
     struct fixture fixture;
 
     (void)state;
     fixture_open(&fixture, 60);
     fixture.header->pid = 4131;
-    strcpy(fixture.header->notebook, "/home/anna/lab3.ipynb");
-    fixture_set_command(&fixture,
-                        "/usr/bin/python3\0-m\0ipykernel_launcher\0-f\0/run/kernel-1.json", 62);
+    strcpy(fixture.header->notebook, "/nfs/anna/lab3.ipynb");
+    fixture_set_command(&fixture, command, sizeof(command));
     fixture_add_device(&fixture, 0);
     folder_add(&fixture, "notebook", true);
     TOOL_RUN_ON_TERMINAL(&result, 24, 84, STAT, "-p", "4131");
@@ -197,20 +198,22 @@ static void test_stream_of_a_process_ends_with_it(void **state)
     tool_forget(&result);
 }
 
+#define TEST(_function) cmocka_unit_test_setup_teardown(_function, test_set_up, folder_close)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_colors_mark_use_and_denials_on_a_terminal),
-        cmocka_unit_test(test_colors_are_off_where_nobody_wants_them),
-        cmocka_unit_test(test_commands_are_cut_at_the_terminals_edge_only),
-        cmocka_unit_test(test_notebook_is_not_cut_off),
-        cmocka_unit_test(test_nothing_to_show_gives_headings_and_a_hint),
-        cmocka_unit_test(test_stream_keeps_its_columns_and_its_pace),
-        cmocka_unit_test(test_stream_repeats_headings_as_the_screen_fills),
-        cmocka_unit_test(test_interrupt_ends_the_stream_quietly),
-        cmocka_unit_test(test_broken_pipe_ends_the_stream),
-        cmocka_unit_test(test_stream_of_a_process_ends_with_it),
+        TEST(test_colors_mark_use_and_denials_on_a_terminal),
+        TEST(test_colors_are_off_where_nobody_wants_them),
+        TEST(test_commands_are_cut_at_the_terminals_edge_only),
+        TEST(test_notebook_is_not_cut_off),
+        TEST(test_nothing_to_show_gives_headings_and_a_hint),
+        TEST(test_stream_keeps_its_columns_and_its_pace),
+        TEST(test_stream_repeats_headings_as_the_screen_fills),
+        TEST(test_interrupt_ends_the_stream_quietly),
+        TEST(test_broken_pipe_ends_the_stream),
+        TEST(test_stream_of_a_process_ends_with_it),
     };
 
-    return cmocka_run_group_tests(tests, test_set_up, folder_close);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
