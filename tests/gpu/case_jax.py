@@ -23,7 +23,7 @@ def compute():
 
 def too_large():
     try:
-        jnp.zeros(3 << 30, jnp.uint8).block_until_ready()
+        jnp.zeros((3, 16384, 16384), jnp.float32).block_until_ready()
     except jax.errors.JaxRuntimeError as error:
         print(error)
         check('RESOURCE_EXHAUSTED' in str(error), 'the error is RESOURCE_EXHAUSTED')
