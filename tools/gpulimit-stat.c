@@ -81,9 +81,10 @@ static size_t stat_print_table(const struct options *options, const struct view 
     return lines;
 }
 
-/* True if all that -p asked for is there; a line for each that is not. */
+/* True if all that -p asked for is there; else, if it is to be told, a line for each that is not.
+ */
 static bool stat_check_pids(const struct options *options, const struct snapshot *snapshot,
-                            const struct view *view)
+                            const struct view *view, bool is_told)
 {
     bool has_all = true;
 
@@ -99,14 +100,15 @@ static bool stat_check_pids(const struct options *options, const struct snapshot
             has_ended |= view_is_pid(snapshot->ledgers[j], pid) &&
                          snapshot->ledgers[j]->state != GPULIMIT_STATE_LIVE;
         }
-        if (!is_shown) {
-            has_all = false;
-            fprintf(
-                stderr, "gpulimit-stat: process %d %s\n", pid,
-                has_ended && !options->filter.has_ended
-                    ? "has ended; its last figures: add -a"
-                    : "has no ledger that fits: it does not run under libgpulimit.so, or has not "
-                      "used CUDA yet");
+        has_all &= is_shown;
+        if (!is_shown && is_told && has_ended && !options->filter.has_ended) {
+            fprintf(stderr, "gpulimit-stat: process %d has ended; add -a for its last figures\n",
+                    pid);
+        } else if (!is_shown && is_told) {
+            fprintf(stderr,
+                    "gpulimit-stat: process %d has no ledger that fits: it does not run under "
+                    "libgpulimit.so, or has not used CUDA yet\n",
+                    pid);
         }
     }
     return has_all;
@@ -141,80 +143,94 @@ static int stat_choose_exit(const struct options *options, const struct snapshot
     return has_pids && !snapshot->has_missing_folder ? EXIT_OK : EXIT_FAILED;
 }
 
-/* One look. Adds the lines printed to *lines; `is_first` of a series says everything, later ones
- * less. */
-static int stat_look(const struct options *options, const struct emit_style *style, bool is_first,
-                     size_t *lines)
+/* One of a series of looks. */
+struct look {
+    bool is_first; /* says everything; later ones less */
+    bool is_over;  /* set if all processes that -p asked for are gone */
+    size_t lines;  /* printed so far, since the headings */
+    int status;    /* of this look */
+};
+
+static void stat_print(const struct options *options, const struct snapshot *snapshot,
+                       const struct view *view, const struct emit_style *style, struct look *look)
+{
+    size_t printed;
+
+    if (options->is_json) {
+        emit_json_view(view, &snapshot->warnings, stat_wants_entries(options), style->is_stream,
+                       stdout);
+        return;
+    }
+    printed = stat_print_table(options, view, style);
+    if (style->is_stream && style->is_terminal &&
+        printed > 2) { /* to tell one tick from the next */
+        putchar('\n');
+        printed++;
+    }
+    look->lines += printed;
+}
+
+static void stat_look(const struct options *options, const struct emit_style *style,
+                      struct look *look)
 {
     struct snapshot snapshot;
     struct view view;
     bool has_pids;
-    int status;
 
     stat_take_snapshot(options, &snapshot);
     view_open(&snapshot, &options->filter, &view);
     view_warn(&view, stat_wants_entries(options), &snapshot.warnings);
-    has_pids = stat_check_pids(options, &snapshot, &view);
-    status = stat_choose_exit(options, &snapshot, has_pids);
-    if (options->is_json) {
-        emit_json_view(&view, &snapshot.warnings,
-                       options->has_allocations || options->verb == VERB_ALLOCS, style->is_stream,
-                       stdout);
-    } else {
-        size_t printed = stat_print_table(options, &view, style);
-
-        if (style->is_stream && style->is_terminal &&
-            printed > 2) { /* to tell one tick from the next */
-            putchar('\n');
-            printed++;
-        }
-        *lines += printed;
-    }
+    look->is_over = options->filter.pid_count > 0 && view.row_count == 0;
+    stat_print(options, &snapshot, &view, style, look);
     fflush(stdout); /* before stderr, for those who look at both */
-    if (is_first) {
+    if (look->is_first) {
         warnings_print(&snapshot.warnings);
-        if (!options->is_json) {
-            stat_hint(options, &view);
-        }
     }
+    if (look->is_first && !options->is_json) {
+        stat_hint(options, &view);
+    }
+    has_pids = stat_check_pids(options, &snapshot, &view, look->is_first || look->is_over);
+    look->status = stat_choose_exit(options, &snapshot, has_pids);
     view_close(&view);
     snapshot_drop(&snapshot);
-    return status;
 }
 
 /* Repeats the headings when the last ones are about to leave the screen, as vmstat does. */
 static int stat_stream(const struct options *options, struct emit_style style)
 {
-    size_t lines = 0;
-    int status = EXIT_OK;
+    struct look look = {0};
+    int worst = EXIT_OK;
 
     ticks_start(options->delay_ns);
     for (uint64_t tick = 0; options->count == 0 || tick < options->count; tick++) {
         size_t height = ticks_get_terminal_height();
-        int outcome;
 
         if (tick > 0 && !ticks_wait()) {
             return EXIT_INTERRUPTED;
         }
+        look.is_first = tick == 0;
         style.has_headings =
-            options->has_headings && (tick == 0 || (height > 0 && lines + 1 >= height));
-        lines = style.has_headings ? 0 : lines;
-        outcome = stat_look(options, &style, tick == 0, &lines);
+            options->has_headings && (look.is_first || (height > 0 && look.lines + 1 >= height));
+        look.lines = style.has_headings ? 0 : look.lines;
+        stat_look(options, &style, &look);
         if (ferror(stdout)) {
             return EXIT_FAILED;
         }
-        if (outcome == EXIT_FAILED) { /* what was asked for is not there, or no longer */
-            return tick == 0 ? EXIT_FAILED : status;
+        if (look.is_over && !look.is_first) { /* a process that ends is no failure of ours */
+            return worst;
         }
-        status = outcome > status ? outcome : status;
+        worst = look.status > worst ? look.status : worst;
+        if (look.is_over) {
+            return worst;
+        }
     }
-    return status;
+    return worst;
 }
 
 static int stat_go(const struct options *options)
 {
     struct emit_style style = stat_choose_style(options);
-    size_t lines = 0;
+    struct look look = {.is_first = true};
 
     if (options->verb == VERB_HOOKS && options->is_json) {
         emit_json_hooks(stdout);
@@ -224,8 +240,11 @@ static int stat_go(const struct options *options)
         emit_table_hooks(&style);
         return EXIT_OK;
     }
-    return options->delay_ns > 0 ? stat_stream(options, style)
-                                 : stat_look(options, &style, true, &lines);
+    if (options->delay_ns > 0) {
+        return stat_stream(options, style);
+    }
+    stat_look(options, &style, &look);
+    return look.status;
 }
 
 int main(int argc, char **argv)

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -188,14 +189,35 @@ static void test_broken_pipe_ends_the_stream(void **state)
                      128 + SIGPIPE);
 }
 
-static void test_stream_of_a_process_ends_with_it(void **state)
+static void test_stream_of_nobody_fails_at_once(void **state)
 {
     struct tool_result result;
 
     (void)state;
     TOOL_RUN(&result, STAT, "-p", "4123", "0.1");
     assert_int_equal(result.status, 1);
+    assert_string_equal(result.out, "");
     tool_forget(&result);
+}
+
+/* A shell waits a little and ends 4121 by taking its ledger away. */
+static void test_stream_of_a_process_ends_with_it(void **state)
+{
+    struct tool_result result;
+    pid_t child;
+
+    (void)state;
+    child = fork();
+    if (child == 0) {
+        execlp("sh", "sh", "-c", "sleep 0.5; rm \"$GPU_LIMIT_DIR/gpulimit.1\"", NULL);
+        _exit(1);
+    }
+    TOOL_RUN(&result, STAT, "-p", "4121", "-n", "0.1");
+    assert_int_equal(result.status, 0);
+    assert_true(test_count(result.out, " 4121 ") >= 2);
+    assert_non_null(strstr(result.err, "process 4121"));
+    tool_forget(&result);
+    waitpid(child, NULL, 0);
 }
 
 #define TEST(_function) cmocka_unit_test_setup_teardown(_function, test_set_up, folder_close)
@@ -212,6 +234,7 @@ int main(void)
         TEST(test_stream_repeats_headings_as_the_screen_fills),
         TEST(test_interrupt_ends_the_stream_quietly),
         TEST(test_broken_pipe_ends_the_stream),
+        TEST(test_stream_of_nobody_fails_at_once),
         TEST(test_stream_of_a_process_ends_with_it),
     };
 
