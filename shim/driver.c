@@ -24,19 +24,16 @@ static void driver_unrelax(CUstreamCaptureMode mode)
 
 bool driver_read_pool(CUmemoryPool pool, struct pool_reading *reading)
 {
-    cuuint64_t reserved = 0, used = 0;
+    cuuint64_t reserved = 0;
     CUstreamCaptureMode mode = driver_relax();
-    *reading = (struct pool_reading){.number = limit_pool_number()};
-    bool is_told =
-        real.cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved) ==
-            CUDA_SUCCESS &&
-        real.cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used) == CUDA_SUCCESS;
+    reading->number = limit_pool_number();
+    CUresult result =
+        real.cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved);
     driver_unrelax(mode);
     reading->reserved_bytes = reserved;
-    reading->used_bytes = used;
-    if (!is_told)
+    if (result != CUDA_SUCCESS)
         reading->number = 0; /* older than any: it changes nothing */
-    return is_told;
+    return result == CUDA_SUCCESS;
 }
 
 static void driver_ask_pools(unsigned device, bool trim)

@@ -4,6 +4,8 @@
  */
 #include "pools.h"
 
+#include <stddef.h>
+
 uint64_t pools_most(uint64_t bytes)
 {
     if (bytes > UINT64_MAX - (POOLS_CHUNK_BYTES - 1))
@@ -47,11 +49,12 @@ void pools_remove(struct pool *pool)
 
 static void pools_answer(struct pool *pool, const struct pool_reading *reading)
 {
-    if (reading->number > pool->answered) {
-        pool->answered = reading->number;
-        pool->answer_reserved_bytes = reading->reserved_bytes;
-        pool->answer_used_bytes = reading->used_bytes;
-    }
+    if (reading->number <= pool->answered)
+        return;
+    if (reading->reserved_bytes < pool->answer_bytes)
+        holes_forget(&pool->holes);
+    pool->answered = reading->number;
+    pool->answer_bytes = reading->reserved_bytes;
 }
 
 /* Charges the pool with what the latest reading says, but of growth, while others are under way,
@@ -59,7 +62,7 @@ static void pools_answer(struct pool *pool, const struct pool_reading *reading)
 static int64_t pools_settle(struct pool *pool, uint64_t room_bytes)
 {
     uint64_t before = pool->reserved_bytes;
-    uint64_t after = pool->answer_reserved_bytes;
+    uint64_t after = pool->answer_bytes;
     if (pool->pending_bytes > 0 && after > before && after - before > room_bytes)
         after = before + room_bytes;
     pool->reserved_bytes = after;
@@ -88,10 +91,4 @@ int64_t pools_update(struct pool *pool, const struct pool_reading *reading)
 {
     pools_answer(pool, reading);
     return pools_settle(pool, 0);
-}
-
-bool pools_fits(const struct pool *pool, uint64_t bytes)
-{
-    return pool->answer_reserved_bytes >= pool->answer_used_bytes &&
-           pool->answer_reserved_bytes - pool->answer_used_bytes >= bytes;
 }

@@ -19,7 +19,7 @@
 #ifndef SHIM_POOLS_H
 #define SHIM_POOLS_H
 
-#include "table.h"
+#include "holes.h"
 
 #define POOLS_CHUNK_BYTES (UINT64_C(32) << 20) /* measured on an H200, driver 580.159 */
 
@@ -34,16 +34,15 @@ struct pool {
     uint32_t pinned;         /* threads that are asking the driver about it, outside the lock */
     uint64_t reserved_bytes; /* what the budget holds for it, apart from allocations under way */
     uint64_t pending_bytes;  /* what allocations under way hold */
-    uint64_t answered;       /* the number of the latest reading; the two figures are its own */
-    uint64_t answer_reserved_bytes;
-    uint64_t answer_used_bytes;
+    uint64_t answered;       /* the number of the latest reading, which is answer_bytes */
+    uint64_t answer_bytes;
+    struct holes holes; /* where it has room */
 };
 
 /* What the driver said of a pool. */
 struct pool_reading {
     uint64_t number; /* taken before the driver was asked, from a counter that only grows */
     uint64_t reserved_bytes;
-    uint64_t used_bytes;
 };
 
 struct pools {
@@ -75,8 +74,5 @@ int64_t pools_cancel(struct pool *pool, uint64_t held_bytes);
 
 /* Takes in a reading that is no allocation's own. Returns the change of what is charged. */
 int64_t pools_update(struct pool *pool, const struct pool_reading *reading);
-
-/* Whether a request is likely to be served without growth. */
-bool pools_fits(const struct pool *pool, uint64_t bytes);
 
 #endif
