@@ -50,6 +50,8 @@ bool budget_take(unsigned device, uint64_t bytes)
 
 void budget_give(unsigned device, uint64_t bytes)
 {
+    if (bytes == 0) /* often: a request that cost what it held, or shares a block */
+        return;
     atomic_fetch_sub_explicit(&budgets[device].used, bytes, memory_order_relaxed);
 }
 

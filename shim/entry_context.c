@@ -66,30 +66,14 @@ CUresult CUDAAPI cuCtxAttach(CUcontext *pctx, unsigned int flags)
     return result;
 }
 
-/* The end of a context: of cuCtxDestroy, and of the cuCtxDetach that is the last. */
-static CUresult entry_end_context(CUcontext context, CUresult (*end)(CUcontext context))
-{
-    struct removal removal;
-    limit_context_detach(&removal, (uint64_t)context);
-    CUresult result = end(context);
-    if (result == CUDA_SUCCESS) {
-        limit_context_gone((uint64_t)context);
-        limit_release(&removal);
-    } else {
-        limit_restore(&removal);
-    }
-    return entry_pass(result);
-}
-
 CUresult CUDAAPI cuCtxDetach(CUcontext ctx)
 {
     if (!entry_enter())
         return real.cuCtxDetach(ctx);
-    if (limit_context_is_last((uint64_t)ctx))
-        return entry_end_context(ctx, real.cuCtxDetach);
+    uint64_t mark = limit_context_mark();
     CUresult result = real.cuCtxDetach(ctx);
     if (result == CUDA_SUCCESS)
-        limit_context_left((uint64_t)ctx);
+        limit_context_detached((uint64_t)ctx, mark);
     guard_leave();
     return result;
 }
@@ -98,30 +82,33 @@ CUresult CUDAAPI cuCtxDestroy(CUcontext ctx)
 {
     if (!entry_enter())
         return real.cuCtxDestroy(ctx);
-    return entry_end_context(ctx, real.cuCtxDestroy);
+    uint64_t mark = limit_context_mark();
+    CUresult result = real.cuCtxDestroy(ctx);
+    if (result == CUDA_SUCCESS)
+        limit_context_destroyed((uint64_t)ctx, mark);
+    guard_leave();
+    return result;
 }
 
 CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
 {
     if (!entry_enter())
         return real.cuCtxDestroy_v2(ctx);
-    return entry_end_context(ctx, real.cuCtxDestroy_v2);
+    uint64_t mark = limit_context_mark();
+    CUresult result = real.cuCtxDestroy_v2(ctx);
+    if (result == CUDA_SUCCESS)
+        limit_context_destroyed((uint64_t)ctx, mark);
+    guard_leave();
+    return result;
 }
 
-/* After a release: whether it was the last is known only now, and by now another thread may have
- * retained the context again and allocated in it. So what dies is what was there before, up to the
- * mark. */
-static CUresult entry_end_release(CUresult result, CUdevice device, uint64_t mark)
+/* Whether a device's primary context is gone: a release ends it only if it was the last. */
+static bool entry_primary_is_gone(CUdevice device)
 {
     unsigned int flags;
     int is_active = 1;
-    if (result == CUDA_SUCCESS && driver_knows(device) &&
-        real.cuDevicePrimaryCtxGetState(device, &flags, &is_active) == CUDA_SUCCESS && !is_active) {
-        struct removal removal;
-        limit_primary_detach(&removal, (unsigned)device, mark);
-        limit_release(&removal);
-    }
-    return entry_pass(result);
+    return real.cuDevicePrimaryCtxGetState(device, &flags, &is_active) == CUDA_SUCCESS &&
+           !is_active;
 }
 
 CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice dev)
@@ -129,7 +116,11 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice dev)
     if (!entry_enter())
         return real.cuDevicePrimaryCtxRelease(dev);
     uint64_t mark = limit_context_mark();
-    return entry_end_release(real.cuDevicePrimaryCtxRelease(dev), dev, mark);
+    CUresult result = real.cuDevicePrimaryCtxRelease(dev);
+    if (result == CUDA_SUCCESS && entry_primary_is_gone(dev))
+        limit_primary_destroyed((unsigned)dev, mark);
+    guard_leave();
+    return result;
 }
 
 CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)
@@ -137,31 +128,33 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)
     if (!entry_enter())
         return real.cuDevicePrimaryCtxRelease_v2(dev);
     uint64_t mark = limit_context_mark();
-    return entry_end_release(real.cuDevicePrimaryCtxRelease_v2(dev), dev, mark);
-}
-
-static CUresult entry_reset_primary(CUdevice device, CUresult (*reset)(CUdevice device))
-{
-    struct removal removal;
-    limit_primary_detach(&removal, (unsigned)device, limit_context_mark());
-    CUresult result = reset(device);
-    if (result == CUDA_SUCCESS)
-        limit_release(&removal);
-    else
-        limit_restore(&removal);
-    return entry_pass(result);
+    CUresult result = real.cuDevicePrimaryCtxRelease_v2(dev);
+    if (result == CUDA_SUCCESS && entry_primary_is_gone(dev))
+        limit_primary_destroyed((unsigned)dev, mark);
+    guard_leave();
+    return result;
 }
 
 CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice dev)
 {
     if (!entry_enter())
         return real.cuDevicePrimaryCtxReset(dev);
-    return entry_reset_primary(dev, real.cuDevicePrimaryCtxReset);
+    uint64_t mark = limit_context_mark();
+    CUresult result = real.cuDevicePrimaryCtxReset(dev);
+    if (result == CUDA_SUCCESS)
+        limit_primary_destroyed((unsigned)dev, mark);
+    guard_leave();
+    return result;
 }
 
 CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
     if (!entry_enter())
         return real.cuDevicePrimaryCtxReset_v2(dev);
-    return entry_reset_primary(dev, real.cuDevicePrimaryCtxReset_v2);
+    uint64_t mark = limit_context_mark();
+    CUresult result = real.cuDevicePrimaryCtxReset_v2(dev);
+    if (result == CUDA_SUCCESS)
+        limit_primary_destroyed((unsigned)dev, mark);
+    guard_leave();
+    return result;
 }

@@ -63,8 +63,8 @@ static void ledger_list(struct ledger *ledger, uint32_t number)
         .address = entry->address,
         .requested_bytes = entry->requested_bytes,
         .committed_bytes = entry->committed_bytes,
-        .born_mono_ns = ledger_now(),
-        .thread_id = ledger_thread(),
+        .born_mono_ns = entry->born_mono_ns,
+        .thread_id = entry->thread_id,
         .owner = entry->owner,
     };
     entry->is_listed = region_put_entry(number, &record);
@@ -96,6 +96,10 @@ uint32_t ledger_insert(struct ledger *ledger, const struct ledger_entry *entry, 
     }
     ledger->entries[number] = *entry;
     ledger->entries[number].serial = ++ledger->serial;
+    if (entry->born_mono_ns == 0) {
+        ledger->entries[number].born_mono_ns = ledger_now();
+        ledger->entries[number].thread_id = ledger_thread();
+    }
     ledger_list(ledger, number);
     struct region_totals *totals = &ledger->totals[entry->device];
     totals->requested_bytes += entry->requested_bytes;
@@ -118,22 +122,6 @@ uint32_t ledger_find(const struct ledger *ledger, uint64_t address)
     return number ? (uint32_t)*number : LEDGER_NONE;
 }
 
-void ledger_detach(struct ledger *ledger, uint32_t number)
-{
-    const struct ledger_entry *entry = &ledger->entries[number];
-    if (ledger_is_found_by_address(entry))
-        table_remove(&ledger->by_address, entry->address);
-}
-
-bool ledger_attach(struct ledger *ledger, uint32_t number)
-{
-    const struct ledger_entry *entry = &ledger->entries[number];
-    if (!ledger_is_found_by_address(entry))
-        return true;
-    return ledger_find(ledger, entry->address) == LEDGER_NONE &&
-           table_set(&ledger->by_address, entry->address, number);
-}
-
 void ledger_remove(struct ledger *ledger, uint32_t number)
 {
     const struct ledger_entry *entry = &ledger->entries[number];
@@ -142,6 +130,9 @@ void ledger_remove(struct ledger *ledger, uint32_t number)
     totals->live_allocations--;
     totals->frees_total++;
     totals->by_kind[entry->kind].count--;
+    /* Unless a newer entry has the address, see ledger_insert. */
+    if (ledger_is_found_by_address(entry) && ledger_find(ledger, entry->address) == number)
+        table_remove(&ledger->by_address, entry->address);
     if (ledger->count_mode == GPULIMIT_COUNT_ALLOCATIONS)
         totals->by_kind[entry->kind].bytes -= entry->requested_bytes;
     ledger_unlist(ledger, number);

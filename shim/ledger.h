@@ -4,10 +4,6 @@
  * what counts; what changes is mirrored into the region for readers, counters when ledger_publish
  * says so.
  *
- * An entry goes through three states: inserted (live), detached (its free is under way: the address
- * can come back to us from another thread any moment, so it is no longer found by it), and then
- * either removed or attached again, when the driver did not free.
- *
  * It knows nothing of CUDA or of limits: who decides what is committed says so. No locking: the
  * caller has a lock. A zero-initialised struct ledger is empty and valid.
  */
@@ -24,9 +20,11 @@ struct ledger_entry {
     uint64_t address; /* device pointer, or handle for vmm */
     uint64_t requested_bytes;
     uint64_t committed_bytes;
-    uint64_t owner;  /* context or pool; 0 none */
-    uint64_t serial; /* grows with each insertion */
-    uint32_t next;   /* chain of detached entries, or of free places */
+    uint64_t owner;        /* context or pool; 0 none */
+    uint64_t born_mono_ns; /* 0: now, on this thread */
+    uint64_t serial;       /* grows with each insertion */
+    uint32_t thread_id;
+    uint32_t next; /* chain of free places */
     uint16_t api;
     uint16_t pool; /* async: the place of its pool in struct pools */
     uint8_t kind;  /* enum gpulimit_kind; GPULIMIT_KIND_NONE: a free place */
@@ -46,26 +44,19 @@ struct ledger {
     struct region_totals totals[BUDGET_DEVICES];
 };
 
-/* Inserts a live entry made of the given one (next, serial and is_listed are the ledger's own),
- * born now on this thread. Returns its number, LEDGER_NONE when there is no memory. If the address
- * is taken, the driver has freed without our knowing: *stale is then the number of the old entry,
- * detached, else LEDGER_NONE. */
+/* Inserts an entry made of the given one (next, serial and is_listed are the ledger's own). Returns
+ * its number, LEDGER_NONE when there is no memory. If the address is taken, the driver has freed
+ * without our knowing: *stale is then the number of the old entry, which is no longer found, else
+ * LEDGER_NONE. */
 uint32_t ledger_insert(struct ledger *ledger, const struct ledger_entry *entry, uint32_t *stale);
 
 /* The entry of a number; valid until the next ledger_insert. */
 struct ledger_entry *ledger_at(struct ledger *ledger, uint32_t number);
 
-/* The number of the live entry at an address, or LEDGER_NONE. */
+/* The number of the entry at an address, or LEDGER_NONE. */
 uint32_t ledger_find(const struct ledger *ledger, uint64_t address);
 
-/* Live to detached. The entry still counts. */
-void ledger_detach(struct ledger *ledger, uint32_t number);
-
-/* Detached to live. If the address is taken by now, the entry is the one that is wrong: returns
- * false, and it stays detached. */
-bool ledger_attach(struct ledger *ledger, uint32_t number);
-
-/* Removes a detached entry: it no longer counts. */
+/* Removes an entry. */
 void ledger_remove(struct ledger *ledger, uint32_t number);
 
 /* Changes what is committed on a device by so much, put down to a kind. */

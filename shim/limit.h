@@ -13,7 +13,7 @@
 #define SHIM_LIMIT_H
 
 #include "api.h"
-#include "budget.h"
+#include "ledger.h"
 #include "pools.h"
 
 #include "gpulimit/region.h"
@@ -32,9 +32,10 @@ struct ticket {
     struct pool_reading reading; /* async: the entry fills it in after the driver's call */
 };
 
-/* Allocations whose free is under way. */
+/* An allocation whose free is under way: out of the ledger, still in the budget. */
 struct removal {
-    uint32_t first; /* chain in the ledger */
+    struct ledger_entry entry; /* of kind GPULIMIT_KIND_NONE: nothing that we know of */
+    uint64_t freed_bytes;      /* what the driver will have given back with it */
 };
 
 /* What programs are to see of a device: *total_bytes and *free_bytes come in as the driver's
@@ -54,14 +55,15 @@ bool limit_commit(struct ticket *ticket, uint64_t address, uint64_t bytes);
 /* The driver has not allocated. The ticket is used up. */
 void limit_cancel(struct ticket *ticket);
 
-/* The driver is about to free what is at an address. An unknown address is no error: it makes an
- * empty removal. */
+/* The driver is about to free what is at an address: takes it out of the ledger, since the same
+ * address can come back to us from another thread any moment. An unknown address is no error: it
+ * makes an empty removal. */
 void limit_detach(struct removal *removal, uint64_t address);
 
-/* The driver has freed. */
+/* The driver has freed: the budget gets it back. */
 void limit_release(const struct removal *removal);
 
-/* The driver has not freed. */
+/* The driver has not freed: the entry is put back. */
 void limit_restore(const struct removal *removal);
 
 #endif

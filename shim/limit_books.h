@@ -14,7 +14,7 @@
 void limit_note_change(struct books *books, unsigned device, enum gpulimit_kind kind,
                        int64_t bytes);
 
-/* Removes a detached entry, with what it stood for in blocks, pools and budget, and shows it. */
+/* Removes an entry, with what it stood for in blocks, pools and budget, and shows it. */
 void limit_remove_entry(struct books *books, uint32_t number);
 
 #endif

@@ -15,24 +15,18 @@
 void limit_context_created(uint64_t context);
 void limit_context_attached(uint64_t context);
 
-/* The driver is about to destroy a context. Ends with limit_context_gone and limit_release, or
- * limit_restore. */
-void limit_context_detach(struct removal *removal, uint64_t context);
-
-/* The driver has destroyed it. */
-void limit_context_gone(uint64_t context);
-
-/* The driver has counted one user less. Returns true if that was the last. */
-bool limit_context_left(uint64_t context);
-
-/* Whether one user less would be the end of a context. */
-bool limit_context_is_last(uint64_t context);
-
-/* A mark in time: what is allocated later has a higher one. */
+/* A mark in time, taken before a call that may end a context: what is allocated later has a higher
+ * one. Handles and addresses can be handed out again as soon as the driver has ended the context.
+ */
 uint64_t limit_context_mark(void);
 
-/* The primary context of a device is about to be destroyed, or has been: takes what it owns and was
- * allocated up to a mark. Ends with limit_release or limit_restore. */
-void limit_primary_detach(struct removal *removal, unsigned device, uint64_t mark);
+/* The driver has counted one user less. */
+void limit_context_detached(uint64_t context, uint64_t mark);
+
+/* The driver has destroyed a context. */
+void limit_context_destroyed(uint64_t context, uint64_t mark);
+
+/* The driver has destroyed the primary context of a device. */
+void limit_primary_destroyed(unsigned device, uint64_t mark);
 
 #endif
