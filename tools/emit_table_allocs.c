@@ -50,6 +50,28 @@ static const struct {
     [GROUPS_BY_SIZE] = {{{{"SIZE", true, false, 9}, emit_size}}},
 };
 
+static void emit_group(struct grid *grid, const struct group *group, enum groups_key key)
+{
+    grid_add_line(grid, NULL);
+    grid_add_number(grid, group->device->gpu_index, NULL);
+    grid_add_number(grid, (uint64_t)group->ledger->pid, NULL);
+    grid_add_bytes(grid, group->bytes);
+    if (!group->example) {
+        grid_add_text(grid, "-", NULL);
+        grid_add_text(grid, "-", NULL);
+        grid_add_text(grid, "-", NULL);
+        grid_add_text(grid, gpulimit_reader_kind_name(GPULIMIT_KIND_ASYNC), NULL);
+        grid_add_text(grid, "(idle in pools)", NULL);
+        return;
+    }
+    grid_add_number(grid, group->count, NULL);
+    grid_add_bytes(grid, group->largest_bytes);
+    grid_add_age(grid, group->oldest_seconds);
+    for (size_t part = 0; part < 2 && emit_keys[key].parts[part].emit; part++) {
+        emit_keys[key].parts[part].emit(grid, group->example);
+    }
+}
+
 size_t emit_table_groups(const struct groups *groups, const struct emit_style *style)
 {
     static const struct grid_column common[] = {
@@ -68,18 +90,7 @@ size_t emit_table_groups(const struct groups *groups, const struct emit_style *s
     }
     grid_open(columns, count, style, &grid);
     for (size_t i = 0; i < groups->count; i++) {
-        const struct group *group = &groups->list[i];
-
-        grid_add_line(&grid, NULL);
-        grid_add_number(&grid, group->example->device->gpu_index, NULL);
-        grid_add_number(&grid, (uint64_t)group->example->ledger->pid, NULL);
-        grid_add_bytes(&grid, group->bytes);
-        grid_add_number(&grid, group->count, NULL);
-        grid_add_bytes(&grid, group->largest_bytes);
-        grid_add_age(&grid, group->oldest_seconds);
-        for (size_t part = 0; part < 2 && emit_keys[groups->key].parts[part].emit; part++) {
-            emit_keys[groups->key].parts[part].emit(&grid, group->example);
-        }
+        emit_group(&grid, &groups->list[i], groups->key);
     }
     return grid_close(&grid);
 }

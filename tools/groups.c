@@ -103,6 +103,12 @@ static int groups_sort_by_size(const void *first, const void *second)
     return order != 0 ? order : groups_compare_numbers(a->entry->address, b->entry->address);
 }
 
+/* Idle pools behind allocations of the same size. */
+static uint64_t groups_get_address(const struct group *group)
+{
+    return group->example ? group->example->entry->address : UINT64_MAX;
+}
+
 static int groups_sort_by_bytes(const void *first, const void *second)
 {
     const struct group *a = first;
@@ -112,9 +118,8 @@ static int groups_sort_by_bytes(const void *first, const void *second)
     if (order == 0) {
         order = groups_compare_numbers(b->count, a->count);
     }
-    return order != 0
-               ? order
-               : groups_compare_numbers(a->example->entry->address, b->example->entry->address);
+    return order != 0 ? order
+                      : groups_compare_numbers(groups_get_address(a), groups_get_address(b));
 }
 
 static void groups_add_items(const struct view_row *row, uint64_t min_bytes, struct groups *groups)
@@ -148,7 +153,8 @@ static void groups_add_up(const struct view *view, struct groups *groups)
 
         if (i == 0 || groups_compare_items(item - 1, item, groups->key) != 0) {
             groups->list = memory_grow(groups->list, groups->count, sizeof(*groups->list));
-            groups->list[groups->count++] = (struct group){.example = item};
+            groups->list[groups->count++] =
+                (struct group){.ledger = item->ledger, .device = item->device, .example = item};
         }
         group = &groups->list[groups->count - 1];
         group->bytes += item->bytes;
@@ -156,6 +162,27 @@ static void groups_add_up(const struct view *view, struct groups *groups)
         group->largest_bytes =
             item->bytes > group->largest_bytes ? item->bytes : group->largest_bytes;
         group->oldest_seconds = seconds > group->oldest_seconds ? seconds : group->oldest_seconds;
+    }
+}
+
+/* An entry of a pool is charged as the pool's reserve, of which it is a part; the rest is nobody's.
+ */
+static void groups_add_idle(const struct view_row *row, struct groups *groups)
+{
+    const struct gpulimit_ledger *ledger = row->ledger;
+    uint64_t used_bytes = 0;
+    uint64_t held_bytes = row->device ? row->device->by_kind[GPULIMIT_KIND_ASYNC].bytes : 0;
+
+    for (uint32_t i = 0; i < ledger->entry_count; i++) {
+        if (&ledger->devices[ledger->entries[i].device] == row->device &&
+            ledger->entries[i].kind == GPULIMIT_KIND_ASYNC) {
+            used_bytes += ledger->entries[i].committed_bytes;
+        }
+    }
+    if (ledger->count_mode == GPULIMIT_COUNT_PROCESS && held_bytes > used_bytes) {
+        groups->list = memory_grow(groups->list, groups->count, sizeof(*groups->list));
+        groups->list[groups->count++] = (struct group){
+            .ledger = ledger, .device = row->device, .bytes = held_bytes - used_bytes};
     }
 }
 
@@ -172,17 +199,24 @@ void groups_open(const struct view *view, const struct groups_filter *filter, st
     for (size_t i = 0; i < view->row_count; i++) {
         groups_add_items(&view->rows[i], filter->min_bytes, groups);
     }
-    if (groups->item_count == 0) {
-        return;
+    if (filter->is_list && groups->item_count > 0) {
+        qsort(groups->items, groups->item_count, sizeof(*groups->items), groups_sort_by_size);
     }
     if (filter->is_list) {
-        qsort(groups->items, groups->item_count, sizeof(*groups->items), groups_sort_by_size);
         groups->item_count = groups_cut(groups->item_count, filter->top);
         return;
     }
-    qsort_r(groups->items, groups->item_count, sizeof(*groups->items), groups_sort_by_key, &key);
+    if (groups->item_count > 0) {
+        qsort_r(groups->items, groups->item_count, sizeof(*groups->items), groups_sort_by_key,
+                &key);
+    }
     groups_add_up(view, groups);
-    qsort(groups->list, groups->count, sizeof(*groups->list), groups_sort_by_bytes);
+    for (size_t i = 0; key == GROUPS_BY_API && filter->min_bytes == 0 && i < view->row_count; i++) {
+        groups_add_idle(&view->rows[i], groups);
+    }
+    if (groups->count > 0) {
+        qsort(groups->list, groups->count, sizeof(*groups->list), groups_sort_by_bytes);
+    }
     groups->count = groups_cut(groups->count, filter->top);
 }
 

@@ -25,10 +25,14 @@ struct groups_item {
     uint64_t bytes; /* by the process's way of counting: committed, or requested */
 };
 
-/* Allocations of one process on one device that agree in the key. */
+/* Allocations of one process on one device that agree in the key. By API there is one kind of group
+ * more: what the process's pools hold in reserve and no allocation uses, so that the sum is what is
+ * charged. */
 struct group {
+    const struct gpulimit_ledger *ledger;
+    const struct gpulimit_ledger_device *device;
     const struct groups_item
-        *example; /* one of them; kind and API are its own where the key tells them */
+        *example; /* one of them, for what the key tells; NULL: idle in pools */
     uint64_t bytes;
     uint64_t count;
     uint64_t largest_bytes;

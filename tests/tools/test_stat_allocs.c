@@ -42,6 +42,7 @@ static int test_set_up(void **state)
         entries[i].thread_id = allocations[i].thread_id;
         entries[i].address = 0x7f0000000000 + i;
     }
+    fixture.devices[0].by_kind[GPULIMIT_KIND_ASYNC].bytes = 32 * FIXTURE_MIB; /* a pool's reserve */
     folder_add(&fixture, "1", true);
 
     fixture_open(&fixture, 9000);
@@ -74,6 +75,7 @@ static void test_groups_are_by_api_and_kind(void **state)
     EXPECT("GPU  PID BYTES COUNT LARGEST OLDEST KIND   API\n"
            "  0 4121   44M     3     20M  2h00m linear cuMemAlloc_v2\n"
            "  0 4121   22M     2     12M  1m31s async  cuMemAllocAsync\n"
+           "  0 4121   10M     -       -      - async  (idle in pools)\n"
            "  1 4122    1M     1      1M     5s vmm    cuMemAlloc_v2\n",
            "--by", "api");
 }
