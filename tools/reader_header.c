@@ -10,7 +10,10 @@
 
 #include "reader_parts.h"
 
-enum { READER_HEADER_TRIES = 8 };
+enum {
+    READER_HEADER_TRIES = 8,
+    READER_CREATION_SECONDS = 5, /* more than creating a file takes on the most crowded machine */
+};
 
 /* The header is no record with a sequence number: it is written once, but for a few words at its
  * end. The magic and extents_used each vouch for what was stored before them, so both come from an
@@ -49,7 +52,7 @@ static enum gpulimit_reader_status reader_find_unfinished(struct reader *reader)
 
     clock_gettime(CLOCK_REALTIME, &now);
     if ((fcntl(reader->fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK) ||
-        now.tv_sec - reader->file.st_mtim.tv_sec <= 1) {
+        now.tv_sec - reader->file.st_mtim.tv_sec <= READER_CREATION_SECONDS) {
         return reader_fail(reader, GPULIMIT_READER_UNFINISHED, "is being created at this moment");
     }
     return reader_fail(reader, GPULIMIT_READER_DAMAGED,

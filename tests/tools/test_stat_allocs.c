@@ -16,7 +16,8 @@
 
 #define STAT "gpulimit-stat"
 
-/* Two processes: 4121 with three linear and two async allocations, 4122 that counts requests, with
+/* The ages are half a minute past the one that is shown: a slow machine must not change it.
+ * Two processes: 4121 with three linear and two async allocations, 4122 that counts requests, with
  * one. */
 static int test_set_up(void **state)
 {
@@ -24,9 +25,9 @@ static int test_set_up(void **state)
         enum gpulimit_kind kind;
         uint32_t api, size_mib, age_seconds, thread_id;
     } allocations[] = {
-        {GPULIMIT_KIND_LINEAR, 0, 20, 7230, 4121}, {GPULIMIT_KIND_LINEAR, 0, 20, 30, 4121},
-        {GPULIMIT_KIND_LINEAR, 0, 3, 30, 4125},    {GPULIMIT_KIND_ASYNC, 1, 10, 90, 4125},
-        {GPULIMIT_KIND_ASYNC, 1, 12, 91, 4125},
+        {GPULIMIT_KIND_LINEAR, 0, 20, 7230, 4121}, {GPULIMIT_KIND_LINEAR, 0, 20, 3630, 4121},
+        {GPULIMIT_KIND_LINEAR, 0, 3, 3630, 4125},  {GPULIMIT_KIND_ASYNC, 1, 10, 5430, 4125},
+        {GPULIMIT_KIND_ASYNC, 1, 12, 5490, 4125},
     };
     struct gpulimit_entry *entries;
     struct fixture fixture;
@@ -50,7 +51,7 @@ static int test_set_up(void **state)
     fixture.header->count_mode = GPULIMIT_COUNT_ALLOCATIONS;
     fixture_add_device(&fixture, 1);
     entries = fixture_add_entries(&fixture, 512);
-    fixture_fill_entry(&fixture, entries, GPULIMIT_PLACE(GPULIMIT_KIND_VMM, 1, 0), 1, 5);
+    fixture_fill_entry(&fixture, entries, GPULIMIT_PLACE(GPULIMIT_KIND_VMM, 1, 0), 1, 3930);
     folder_add(&fixture, "2", true);
     return 0;
 }
@@ -74,9 +75,9 @@ static void test_groups_are_by_api_and_kind(void **state)
     (void)state;
     EXPECT("GPU  PID BYTES COUNT LARGEST OLDEST KIND   API\n"
            "  0 4121   44M     3     20M  2h00m linear cuMemAlloc_v2\n"
-           "  0 4121   22M     2     12M  1m31s async  cuMemAllocAsync\n"
+           "  0 4121   22M     2     12M  1h31m async  cuMemAllocAsync\n"
            "  0 4121   10M     -       -      - async  (idle in pools)\n"
-           "  1 4122    1M     1      1M     5s vmm    cuMemAlloc_v2\n",
+           "  1 4122    1M     1      1M  1h05m vmm    cuMemAlloc_v2\n",
            "--by", "api");
 }
 
@@ -85,15 +86,15 @@ static void test_groups_are_by_other_keys_too(void **state)
     (void)state;
     EXPECT("GPU  PID BYTES COUNT LARGEST OLDEST KIND\n"
            "  0 4121   44M     3     20M  2h00m linear\n"
-           "  0 4121   22M     2     12M  1m31s async\n",
+           "  0 4121   22M     2     12M  1h31m async\n",
            "--by", "kind", "-p", "4121");
     EXPECT("GPU  PID BYTES COUNT LARGEST OLDEST THREAD\n"
            "  0 4121   40M     2     20M  2h00m   4121\n"
-           "  0 4121   26M     3     12M  1m31s   4125\n",
+           "  0 4121   26M     3     12M  1h31m   4125\n",
            "--by", "thread", "-p", "4121");
     EXPECT("GPU  PID BYTES COUNT LARGEST OLDEST SIZE\n"
            "  0 4121   40M     2     20M  2h00m  20M\n"
-           "  0 4121   12M     1     12M  1m31s  12M\n",
+           "  0 4121   12M     1     12M  1h31m  12M\n",
            "--by", "size", "-p", "4121", "--top", "2");
 }
 
@@ -109,10 +110,10 @@ static void test_verbose_lists_each_allocation(void **state)
     (void)state;
     EXPECT("GPU  PID ADDRESS        SIZE COMMITTED KIND   API             THREAD   AGE\n"
            "  0 4121 0x7f0000000000  20M       20M linear cuMemAlloc_v2     4121 2h00m\n"
-           "  0 4121 0x7f0000000001  20M       20M linear cuMemAlloc_v2     4121   30s\n"
-           "  0 4121 0x7f0000000004  12M       12M async  cuMemAllocAsync   4125 1m31s\n"
-           "  0 4121 0x7f0000000003  10M       10M async  cuMemAllocAsync   4125 1m30s\n"
-           "  0 4121 0x7f0000000002   3M        4M linear cuMemAlloc_v2     4125   30s\n",
+           "  0 4121 0x7f0000000001  20M       20M linear cuMemAlloc_v2     4121 1h00m\n"
+           "  0 4121 0x7f0000000004  12M       12M async  cuMemAllocAsync   4125 1h31m\n"
+           "  0 4121 0x7f0000000003  10M       10M async  cuMemAllocAsync   4125 1h30m\n"
+           "  0 4121 0x7f0000000002   3M        4M linear cuMemAlloc_v2     4125 1h00m\n",
            "-v", "-p", "4121");
 }
 
