@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+//
+// The simulated NVML: devices by each name, and figures that agree with the driver's.
+
+#include "fixture.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "nvml_api.h"
+
+static nvmlDevice_t device;
+
+static int nvml_set_up(void **state)
+{
+    fixture_set_up(state);
+    assert_int_equal(nvmlInit_v2(), NVML_SUCCESS);
+    return (int)nvmlDeviceGetHandleByIndex_v2(0, &device);
+}
+
+/* What NVML lists for a pid; -1: not in the list. */
+static int64_t listed(int pid)
+{
+    nvmlProcessInfo_v2_t infos[8];
+    unsigned count = 8;
+
+    assert_int_equal(nvmlDeviceGetComputeRunningProcesses_v3(device, &count, infos), NVML_SUCCESS);
+    for (unsigned i = 0; i < count; i++)
+        if (infos[i].pid == (unsigned)pid)
+            return (int64_t)infos[i].usedGpuMemory;
+    return -1;
+}
+
+static void test_a_device_is_found_by_each_of_its_names(void **state)
+{
+    char uuid[96], bus[32], name[96], version[80];
+    nvmlDevice_t same;
+    nvmlPciInfo_t pci;
+    unsigned index = 9, count = 0;
+    CUuuid cuda;
+
+    (void)state;
+    assert_int_equal(nvmlDeviceGetCount_v2(&count), NVML_SUCCESS);
+    assert_int_equal(count, 1);
+    assert_int_equal(nvmlDeviceGetUUID(device, uuid, sizeof uuid), NVML_SUCCESS);
+    assert_int_equal(nvmlDeviceGetUUID(device, uuid, 5), NVML_ERROR_INSUFFICIENT_SIZE);
+    assert_int_equal(nvmlDeviceGetHandleByUUID(uuid, &same), NVML_SUCCESS);
+    assert_ptr_equal(same, device);
+    assert_ok(cuDeviceGetUuid(&cuda, 0));
+    for (unsigned i = 0, at = 4; i < 4; i++, at += 2) {
+        static const char digits[] = "0123456789abcdef";
+
+        assert_int_equal(uuid[at], digits[(unsigned char)cuda.bytes[i] >> 4]);
+        assert_int_equal(uuid[at + 1], digits[cuda.bytes[i] & 15]);
+    }
+    assert_int_equal(nvmlDeviceGetPciInfo_v3(device, &pci), NVML_SUCCESS);
+    assert_ok(cuDeviceGetPCIBusId(bus, sizeof bus, 0));
+    assert_string_equal(pci.busIdLegacy, bus);
+    assert_int_equal(nvmlDeviceGetHandleByPciBusId(bus, &same), NVML_SUCCESS);
+    assert_ptr_equal(same, device);
+    assert_int_equal(nvmlDeviceGetHandleByPciBusId_v2(pci.busId, &same), NVML_SUCCESS);
+    assert_ptr_equal(same, device);
+    assert_int_equal(nvmlDeviceGetHandleByPciBusId_v2("0000:77:00.0", &same), NVML_ERROR_NOT_FOUND);
+    assert_int_equal(nvmlDeviceGetHandleByUUID("GPU-no", &same), NVML_ERROR_NOT_FOUND);
+    assert_int_equal(nvmlDeviceGetHandleByIndex_v2(1, &same), NVML_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(nvmlDeviceGetIndex(device, &index), NVML_SUCCESS);
+    assert_int_equal(index, 0);
+    assert_int_equal(nvmlDeviceGetName(device, name, sizeof name), NVML_SUCCESS);
+    assert_string_equal(name, "Simulated GPU");
+    assert_int_equal(nvmlSystemGetDriverVersion(version, sizeof version), NVML_SUCCESS);
+    assert_string_equal(nvmlErrorString(NVML_ERROR_NOT_FOUND), "Not Found");
+}
+
+static void test_memory_info_agrees_with_the_driver(void **state)
+{
+    nvmlMemory_t first;
+    nvmlMemory_v2_t second = {.version = NVML_MEMORY_V2};
+    size_t left, total;
+    CUdeviceptr at;
+
+    (void)state;
+    assert_ok(cuMemAlloc_v2(&at, 3 * MIB));
+    assert_ok(cuMemGetInfo_v2(&left, &total));
+    assert_int_equal(nvmlDeviceGetMemoryInfo(device, &first), NVML_SUCCESS);
+    assert_int_equal(first.total, total);
+    assert_int_equal(first.free, left);
+    assert_int_equal(first.used, total - left);
+    assert_int_equal(nvmlDeviceGetMemoryInfo_v2(device, &second), NVML_SUCCESS);
+    assert_int_equal(second.free, left);
+    assert_int_equal(second.total, second.reserved + second.free + second.used);
+    second.version = 1;
+    assert_int_equal(nvmlDeviceGetMemoryInfo_v2(device, &second),
+                     NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+    assert_int_equal(sizeof first, 24);
+    assert_int_equal(sizeof second, 40);
+    assert_ok(cuMemFree_v2(at));
+}
+
+static void test_the_process_list_counts_before_it_writes(void **state)
+{
+    nvmlProcessInfo_v1_t one;
+    nvmlProcessInfo_v2_t two;
+    unsigned count = 0;
+
+    (void)state;
+    assert_int_equal(nvmlDeviceGetComputeRunningProcesses(device, &count, NULL),
+                     NVML_ERROR_INSUFFICIENT_SIZE);
+    assert_int_equal(count, 1);
+    assert_int_equal(nvmlDeviceGetComputeRunningProcesses(device, &count, &one), NVML_SUCCESS);
+    assert_int_equal(one.pid, getpid());
+    assert_int_equal(one.usedGpuMemory, simgpu_process_used(0));
+    assert_int_equal(nvmlDeviceGetComputeRunningProcesses_v2(device, &count, &two), NVML_SUCCESS);
+    assert_int_equal(two.usedGpuMemory, one.usedGpuMemory);
+    assert_int_equal(two.gpuInstanceId, UINT32_MAX);
+    assert_int_equal(sizeof one, 16);
+    assert_int_equal(sizeof two, 24);
+    assert_int_equal(nvmlDeviceGetComputeRunningProcesses(device, NULL, NULL),
+                     NVML_ERROR_INVALID_ARGUMENT);
+}
+
+static void test_managed_memory_is_in_no_figure(void **state)
+{
+    int64_t before = listed(getpid());
+    CUdeviceptr at;
+
+    (void)state;
+    assert_ok(cuMemAllocManaged(&at, 64 * MIB, CU_MEM_ATTACH_GLOBAL));
+    assert_int_equal(listed(getpid()), before);
+    assert_ok(cuMemFree_v2(at));
+}
+
+static void test_a_process_is_listed_only_while_it_has_a_context(void **state)
+{
+    CUmemoryPool pool = fixture_create_pool(0, UINT64_MAX);
+    CUcontext context;
+    CUdeviceptr at;
+    CUstream stream;
+
+    (void)state;
+    assert_ok(cuStreamCreate(&stream, 0));
+    assert_ok(cuMemAllocFromPoolAsync(&at, 100 * MIB, pool, stream));
+    assert_int_equal(listed(getpid()), (64 + 128) * MIB);
+    assert_ok(cuDevicePrimaryCtxReset_v2(0));
+    assert_int_equal(listed(getpid()), -1);
+    assert_int_equal(simgpu_process_used(0), 128 * MIB); /* though it still holds the pool's */
+    assert_ok(cuDevicePrimaryCtxRetain(&context, 0));
+    assert_int_equal(listed(getpid()), (64 + 128) * MIB);
+    assert_ok(cuMemFree_v2(at));
+    assert_ok(cuMemPoolDestroy(pool));
+}
+
+static void test_before_init_and_after_shutdown_it_answers_1(void **state)
+{
+    unsigned count;
+
+    (void)state;
+    assert_int_equal(nvmlInitWithFlags(0), NVML_SUCCESS);
+    assert_int_equal(nvmlShutdown(), NVML_SUCCESS);
+    assert_int_equal(nvmlDeviceGetCount(&count), NVML_SUCCESS); /* inits are counted */
+    assert_int_equal(nvmlShutdown(), NVML_SUCCESS);
+    assert_int_equal(nvmlDeviceGetCount(&count), NVML_ERROR_UNINITIALIZED);
+    assert_int_equal(nvmlShutdown(), NVML_ERROR_UNINITIALIZED);
+    assert_int_equal(nvmlInit(), NVML_SUCCESS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_device_is_found_by_each_of_its_names),
+        cmocka_unit_test(test_memory_info_agrees_with_the_driver),
+        cmocka_unit_test(test_the_process_list_counts_before_it_writes),
+        cmocka_unit_test(test_managed_memory_is_in_no_figure),
+        cmocka_unit_test(test_a_process_is_listed_only_while_it_has_a_context),
+        cmocka_unit_test(test_before_init_and_after_shutdown_it_answers_1),
+    };
+
+    return cmocka_run_group_tests(tests, nvml_set_up, NULL);
+}
