@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hooks.def as data, with a call of each hook (calls.def): for tests that every row gets.
+ */
+#ifndef TESTS_PRELOAD_HOOK_H
+#define TESTS_PRELOAD_HOOK_H
+
+#include <stddef.h>
+
+#include <cuda.h>
+
+enum hook_role { ALLOCATES, FREES, SHAPES, ANSWERS, RESOLVES, STARTS };
+
+enum {
+#define HOOK(_symbol, _pfn, _room, _role, _text) HOOK_##_symbol,
+#include "gpulimit/tbl/hooks.def"
+    HOOKS
+};
+
+/* Where a call's results go. */
+struct hook_outputs {
+    CUdeviceptr address;
+    size_t size, more;
+    CUdeviceptr_v1 address32;
+    unsigned size32, more32;
+    CUmemGenericAllocationHandle handle;
+    CUmemoryPool pool;
+    CUcontext context;
+    void *function;
+    CUdriverProcAddressQueryResult found;
+    cuuint64_t number;
+};
+
+typedef void (*hook_function)(void);
+
+struct hook {
+    const char *symbol;
+    enum hook_role role;
+    hook_function linked; /* the address that the linker gave this program */
+    /* Calls a function of this hook's type. */
+    CUresult (*call)(hook_function function, struct hook_outputs *out);
+};
+
+extern struct hook hooks[HOOKS];
+
+/* Calls with fresh outputs, all bytes of which are 0x5a before. */
+CUresult hook_call(const struct hook *hook, hook_function function, struct hook_outputs *out);
+
+#endif
