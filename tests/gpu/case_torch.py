@@ -20,9 +20,9 @@ elif 'expandable_segments:True' in CONF:
     # memory_reserved() is what is mapped, in pieces of the driver's granularity.
     KIND, LIBRARIES = 'vmm', 0
 else:
-    # Segments are multiples of 2 MiB. cuBLAS and cuDNN take some memory for their handles with cudaMalloc
-    # themselves, of which PyTorch's allocator knows nothing.
-    KIND, LIBRARIES = 'linear', 64 * MIB
+    # Segments are multiples of 2 MiB. A cuBLAS handle takes 64 MiB and a few small pieces, in a block of their own,
+    # with cudaMalloc itself, of which PyTorch's allocator knows nothing; the main thread has one and autograd's too.
+    KIND, LIBRARIES = 'linear', 2 * 66 * MIB
 
 
 class Trainer:
