@@ -7,13 +7,13 @@
 #include <pthread.h>
 
 static pthread_mutex_t books_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct books books;
+static struct books books_kept;
 static void (*books_in_child)(void);
 
 struct books *books_lock(void)
 {
     pthread_mutex_lock(&books_mutex);
-    return &books;
+    return &books_kept;
 }
 
 void books_unlock(void)
@@ -28,11 +28,11 @@ static void books_before_fork(void)
 
 static void books_after_fork_in_child(void)
 {
-    ledger_clear(&books.ledger);
-    table_clear(&books.blocks.users);
-    mappings_clear(&books.mappings);
-    table_clear(&books.contexts);
-    books.pools = (struct pools){0};
+    ledger_clear(&books_kept.ledger);
+    table_clear(&books_kept.blocks.users);
+    mappings_clear(&books_kept.mappings);
+    table_clear(&books_kept.contexts);
+    pools_clear(&books_kept.pools);
     pthread_mutex_unlock(&books_mutex);
     books_in_child();
 }

@@ -146,7 +146,7 @@ static bool limit_measure(struct books *books, const struct ticket *ticket, uint
     } else if (ticket->kind == GPULIMIT_KIND_ASYNC) {
         struct pool *pool = &books->pools.places[ticket->pool];
         *cost = pools_end(pool, ticket->pool_bytes, &ticket->reading);
-        holes_fill(&pool->holes, address, bytes);
+        holes_fill(&pool->holes, address, bytes, *cost > 0 ? (uint64_t)*cost : 0);
     } else {
         *cost = (int64_t)bytes;
     }

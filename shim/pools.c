@@ -8,9 +8,9 @@
 
 uint64_t pools_most(uint64_t bytes)
 {
-    if (bytes > UINT64_MAX - (POOLS_CHUNK_BYTES - 1))
+    if (bytes > UINT64_MAX - (HOLES_CHUNK_BYTES - 1))
         return UINT64_MAX;
-    return (bytes + POOLS_CHUNK_BYTES - 1) / POOLS_CHUNK_BYTES * POOLS_CHUNK_BYTES;
+    return (bytes + HOLES_CHUNK_BYTES - 1) / HOLES_CHUNK_BYTES * HOLES_CHUNK_BYTES;
 }
 
 struct pool *pools_find(struct pools *pools, uint64_t handle)
@@ -47,12 +47,18 @@ void pools_remove(struct pool *pool)
     *pool = (struct pool){0};
 }
 
+void pools_clear(struct pools *pools)
+{
+    while (pools->used > 0)
+        pools_remove(&pools->places[--pools->used]);
+}
+
 static void pools_answer(struct pool *pool, const struct pool_reading *reading)
 {
     if (reading->number <= pool->answered)
         return;
     if (reading->reserved_bytes < pool->answer_bytes)
-        holes_forget(&pool->holes);
+        holes_shrink(&pool->holes);
     pool->answered = reading->number;
     pool->answer_bytes = reading->reserved_bytes;
 }

@@ -21,8 +21,6 @@
 
 #include "holes.h"
 
-#define POOLS_CHUNK_BYTES (UINT64_C(32) << 20) /* measured on an H200, driver 580.159 */
-
 enum { POOLS_MAX = 1024, POOLS_HOST = -1 };
 
 struct pool {
@@ -61,6 +59,8 @@ struct pool *pools_insert(struct pools *pools, uint64_t handle, int device);
 
 /* Forgets a pool. The caller has seen to what it was charged. */
 void pools_remove(struct pool *pool);
+
+void pools_clear(struct pools *pools);
 
 /* An allocation that may grow the pool by held_bytes, which the budget holds, is under way. */
 void pools_begin(struct pool *pool, uint64_t held_bytes);

@@ -29,13 +29,46 @@ static void test_an_allocation_splits_the_hole_that_it_lies_in(void **state)
     struct holes holes = {0};
     (void)state;
     holes_open(&holes, BASE, MIB(10));
-    holes_fill(&holes, BASE + MIB(4), MIB(1));
+    holes_fill(&holes, BASE + MIB(4), MIB(1), 0);
     assert_true(holes_fit(&holes, MIB(5)));
     assert_false(holes_fit(&holes, MIB(5) + 1));
-    holes_fill(&holes, BASE + MIB(5), MIB(5));
+    holes_fill(&holes, BASE + MIB(5), MIB(5), 0);
     assert_true(holes_fit(&holes, MIB(4)));
-    holes_forget(&holes);
-    assert_false(holes_fit(&holes, 1));
+    assert_false(holes_fit(&holes, MIB(4) + 1));
+}
+
+static void test_the_rest_of_a_new_chunk_is_a_hole(void **state)
+{
+    struct holes holes = {0};
+    (void)state;
+    holes_fill(&holes, BASE, MIB(33), MIB(64));
+    assert_true(holes_fit(&holes, MIB(31)));
+    assert_false(holes_fit(&holes, MIB(31) + 1));
+    /* It begins in the rest, and the pool grew for the other part. */
+    holes_fill(&holes, BASE + MIB(33), MIB(40), MIB(32));
+    assert_true(holes_fit(&holes, MIB(96 - 73)));
+    assert_int_equal(holes.count, 1);
+}
+
+static void test_backing_that_came_from_nowhere_came_from_an_idle_chunk(void **state)
+{
+    struct holes holes = {0};
+    (void)state;
+    holes_open(&holes, BASE, MIB(40)); /* a chunk, and 8 MiB of the next */
+    holes_fill(&holes, BASE + MIB(320), MIB(32), 0);
+    assert_true(holes_fit(&holes, MIB(8)));
+    assert_false(holes_fit(&holes, MIB(8) + 1));
+}
+
+static void test_of_a_pool_that_shrank_only_whole_chunks_are_gone(void **state)
+{
+    struct holes holes = {0};
+    (void)state;
+    holes_open(&holes, BASE - MIB(1), MIB(32 + 3));
+    holes_shrink(&holes);
+    assert_int_equal(holes.count, 2);
+    assert_true(holes_fit(&holes, MIB(2)));
+    assert_false(holes_fit(&holes, MIB(2) + 1));
 }
 
 static void test_sizes_count_in_grains_of_512(void **state)
@@ -45,7 +78,7 @@ static void test_sizes_count_in_grains_of_512(void **state)
     holes_open(&holes, BASE, 1);
     holes_open(&holes, BASE + 512, 1);
     assert_true(holes_fit(&holes, 1024));
-    holes_fill(&holes, BASE, 700);
+    holes_fill(&holes, BASE, 700, 0);
     assert_int_equal(holes.count, 0);
 }
 
@@ -73,8 +106,10 @@ static void test_random_operations_never_claim_room_that_is_not_there(void **sta
             continue;
         if (opens)
             holes_open(&holes, BASE + at * 512, grains * 512);
+        else if (memchr(&is_free[at], false, grains))
+            continue; /* the driver places into what is backed, or grows */
         else
-            holes_fill(&holes, BASE + at * 512, grains * 512);
+            holes_fill(&holes, BASE + at * 512, grains * 512, 0);
         memset(&is_free[at], opens, grains);
         size_t run = 0, longest = 0;
         for (size_t i = 0; i < GRAINS; i++) {
@@ -90,6 +125,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_neighbours_make_one_hole),
         cmocka_unit_test(test_an_allocation_splits_the_hole_that_it_lies_in),
+        cmocka_unit_test(test_the_rest_of_a_new_chunk_is_a_hole),
+        cmocka_unit_test(test_backing_that_came_from_nowhere_came_from_an_idle_chunk),
+        cmocka_unit_test(test_of_a_pool_that_shrank_only_whole_chunks_are_gone),
         cmocka_unit_test(test_sizes_count_in_grains_of_512),
         cmocka_unit_test(test_the_largest_are_remembered),
         cmocka_unit_test(test_random_operations_never_claim_room_that_is_not_there),

@@ -99,18 +99,19 @@ static void test_a_cancelled_one_gives_back_what_it_held(void **state)
     assert_int_equal(pool->reserved_bytes, 0);
 }
 
-static void test_holes_are_forgotten_when_the_pool_has_shrunk(void **state)
+static void test_whole_chunks_that_are_holes_are_forgotten_when_the_pool_has_shrunk(void **state)
 {
     struct pool_reading now = {.number = 1, .reserved_bytes = MIB(64)};
     (void)state;
     pools_update(pool, &now);
-    holes_open(&pool->holes, 0x1000000, MIB(8));
+    holes_open(&pool->holes, MIB(32), MIB(40));
     now = (struct pool_reading){.number = 2, .reserved_bytes = MIB(96)};
     pools_update(pool, &now);
-    assert_true(holes_fit(&pool->holes, MIB(8)));
+    assert_true(holes_fit(&pool->holes, MIB(40)));
     now = (struct pool_reading){.number = 3, .reserved_bytes = MIB(64)};
     pools_update(pool, &now);
-    assert_false(holes_fit(&pool->holes, 1));
+    assert_true(holes_fit(&pool->holes, MIB(8)));
+    assert_false(holes_fit(&pool->holes, MIB(8) + 1));
 }
 
 static void test_places_are_used_again(void **state)
@@ -145,7 +146,8 @@ int main(void)
         cmocka_unit_test_setup(test_a_reading_that_failed_changes_nothing, reset),
         cmocka_unit_test_setup(test_growth_beyond_what_was_held_is_reported, reset),
         cmocka_unit_test_setup(test_a_cancelled_one_gives_back_what_it_held, reset),
-        cmocka_unit_test_setup(test_holes_are_forgotten_when_the_pool_has_shrunk, reset),
+        cmocka_unit_test_setup(
+            test_whole_chunks_that_are_holes_are_forgotten_when_the_pool_has_shrunk, reset),
         cmocka_unit_test_setup(test_places_are_used_again, reset),
         cmocka_unit_test_setup(test_the_most_is_whole_chunks_and_saturates, reset),
     };
