@@ -81,19 +81,19 @@ static bool region_grow(void)
     return true;
 }
 
-static bool region_write_apis(const char *const api_names[], unsigned api_count)
+static bool region_write_apis(const char *const apis[], unsigned apis_count)
 {
     /* A whole number of pages, since the next extent's mapping begins where this one ends. */
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t bytes = (api_count * (uint64_t)GPULIMIT_API_BYTES + page - 1) / page * page;
+    uint64_t bytes = (apis_count * (uint64_t)GPULIMIT_API_BYTES + page - 1) / page * page;
     uint64_t offset = region.bytes;
     char *names = region_extend(bytes);
     if (!names)
         return false;
-    for (unsigned i = 0; i < api_count; i++)
-        strncpy(names + i * (size_t)GPULIMIT_API_BYTES, api_names[i], GPULIMIT_API_BYTES - 1);
+    for (unsigned i = 0; i < apis_count; i++)
+        strncpy(names + i * (size_t)GPULIMIT_API_BYTES, apis[i], GPULIMIT_API_BYTES - 1);
     munmap(names, bytes);
-    region_publish_extent(GPULIMIT_SECTION_APIS, api_count, offset);
+    region_publish_extent(GPULIMIT_SECTION_APIS, apis_count, offset);
     return true;
 }
 
@@ -152,7 +152,7 @@ static void region_abandon(void)
 }
 
 bool region_open(const char *dir, const char *limit_text, enum gpulimit_count_mode count_mode,
-                 const char *const api_names[], unsigned api_count, const char **reason)
+                 const char *const apis[], unsigned apis_count, const char **reason)
 {
     if (!region_create_file(dir)) {
         *reason = strerrordesc_np(errno); /* no buffer and no locale, unlike strerror */
@@ -180,7 +180,7 @@ bool region_open(const char *dir, const char *limit_text, enum gpulimit_count_mo
         strncpy(header->limit_text, limit_text, sizeof header->limit_text - 1);
         identity_fill(header);
     }
-    if (!header || !region_write_apis(api_names, api_count) || !region_grow()) {
+    if (!header || !region_write_apis(apis, apis_count) || !region_grow()) {
         *reason = "no space left for it";
         region_abandon();
         return false;

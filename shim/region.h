@@ -23,10 +23,10 @@ struct region_totals {
     } by_kind[GPULIMIT_KINDS];
 };
 
-/* Creates the file in a folder and fills in whose it is. api_names[api_count]: what entries' api
+/* Creates the file in a folder and fills in whose it is. apis[apis_count]: what entries' api
  * numbers mean. Returns false when there can be none; *reason then says why, and stays valid. */
 bool region_open(const char *dir, const char *limit_text, enum gpulimit_count_mode count_mode,
-                 const char *const api_names[], unsigned api_count, const char **reason);
+                 const char *const apis[], unsigned apis_count, const char **reason);
 
 /* The path of the file; "" if there is none. */
 const char *region_path(void);
