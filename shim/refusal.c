@@ -61,13 +61,12 @@ void refusal_explain(struct text *text, const struct refusal *refusal)
     text_add_number(text, (uint64_t)refusal->pid);
     text_add(text, " (");
     text_add_quoted(text, refusal->command, 32);
-    text_add(text, ").\ngpulimit:   ");
+    text_add(text, "), which got an ordinary CUDA out-of-memory error.\n");
     if (refusal->knows_card_free) {
-        text_add(text, "The GPU itself still has ");
+        text_add(text, "gpulimit:   The GPU itself still has ");
         text_add_size(text, refusal->card_free_bytes);
-        text_add(text, " free: only the limit stopped this. ");
+        text_add(text, " free: only the limit stopped this.\n");
     }
-    text_add(text, "The program got an ordinary CUDA out-of-memory error.\n");
     uint64_t need = refusal->used_bytes + refusal->requested_bytes;
     if (need >= refusal->requested_bytes && need < UINT64_C(1) << 50)
         refusal_add_advice(text, refusal, need);
