@@ -154,12 +154,16 @@ static bool driver_is_capturing(CUstream stream, bool per_thread)
     return result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* The device of a stream that is no default one. */
+/* The device of a stream that is no default one. cuStreamGetDevice ends a capture, cuStreamGetCtx does not. */
 static bool driver_stream_device(CUstream stream, CUdevice *device)
 {
-    if (real_has(cuStreamGetDevice))
-        return real.cuStreamGetDevice(stream, device) == CUDA_SUCCESS;
     CUcontext context;
+    if (real_has(cuStreamGetDevice)) {
+        CUstreamCaptureMode mode = driver_relax();
+        CUresult result = real.cuStreamGetDevice(stream, device);
+        driver_unrelax(mode);
+        return result == CUDA_SUCCESS;
+    }
     if (real.cuStreamGetCtx(stream, &context) != CUDA_SUCCESS ||
         real.cuCtxPushCurrent_v2(context) != CUDA_SUCCESS)
         return false;
