@@ -89,8 +89,8 @@ void start_add_device(unsigned device, const char *uuid, uint64_t total_bytes)
     if (!atomic_load_explicit(&start_known[device], memory_order_relaxed)) {
         budget_set_limit(device, limit);
         books->ledger.totals[device].limit_bytes = limit;
-        region_add_device(device, uuid, total_bytes);
         ledger_publish(&books->ledger, device, GPULIMIT_KIND_NONE);
+        region_add_device(device, uuid, total_bytes); /* now there is something to see */
         /* Release pairs with start_knows_device: who sees it known sees its limit. */
         atomic_store_explicit(&start_known[device], true, memory_order_release);
     }
