@@ -57,7 +57,6 @@ static void program_read(int file, char text[PROGRAM_TEXT_BYTES])
 
 void program_run(struct program *program, const char *const variables[], const char *const words[])
 {
-    int status;
     int out = memfd_create("stdout", MFD_CLOEXEC), err = memfd_create("stderr", MFD_CLOEXEC);
     assert_true(out >= 0 && err >= 0);
     fflush(NULL); /* or the child would print it again */
@@ -68,8 +67,7 @@ void program_run(struct program *program, const char *const variables[], const c
         dup2(err, STDERR_FILENO);
         program_become(variables, words);
     }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    program->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    program->status = role_wait(child);
     program_read(out, program->out);
     program_read(err, program->err);
 }
@@ -106,6 +104,14 @@ int role_play(const struct role roles[], const char *name)
     }
     fprintf(stderr, "there is no role called %s\n", name);
     return 127;
+}
+
+int role_wait(int child)
+{
+    int status;
+    if (child <= 0 || waitpid(child, &status, 0) != child)
+        return -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 int role_begin(void)

@@ -57,6 +57,10 @@ struct role {
 /* Plays the role of that name, and returns what main is to return. The list ends with {0}. */
 int role_play(const struct role roles[], const char *name);
 
+/* Waits for a child of the role's own. Returns its exit status; 128 + the signal that ended it; -1
+ * if there is none. */
+int role_wait(int child);
+
 /* How most CUDA programs begin: cuInit, the primary context of device 0 made current. */
 int role_begin(void);
 
