@@ -143,7 +143,7 @@ void linear_free(struct memory *memory)
     uint64_t start = memory->range.start, bytes = memory->range.end - start;
 
     LIST_REMOVE(memory, of_owner);
-    if (memory->is_freed)
+    if (memory->is_leaving)
         LIST_REMOVE(memory, of_stream);
     if (memory->kind == MEMORY_HOST) {
         free((void *)(uintptr_t)start);
@@ -163,7 +163,8 @@ void linear_free(struct memory *memory)
 
 void linear_free_later(struct memory *memory, CUstream stream)
 {
-    memory_forget(memory);
+    memory->is_leaving =
+        true; /* a driver quirk: queries know its address until the stream settles */
     LIST_INSERT_HEAD(&stream->freed, memory, of_stream);
 }
 

@@ -44,5 +44,5 @@ struct memory *memory_find_start(uint64_t address)
 {
     struct memory *memory = memory_find(address);
 
-    return memory && memory->range.start == address ? memory : NULL;
+    return memory && memory->range.start == address && !memory->is_leaving ? memory : NULL;
 }

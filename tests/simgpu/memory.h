@@ -26,7 +26,8 @@ struct memory {
     CUcontext context;   /* NULL for POOLED and GRAPH */
     struct block *block; /* LINEAR: the shared block it lies in; NULL if it has its own */
     CUmemoryPool pool;   /* POOLED */
-    bool is_freed;       /* known to its owner alone: freed in stream order, or by a free node */
+    bool is_freed;       /* known to its owner alone: freed by a free node */
+    bool is_leaving;     /* linear, freed in stream order: no longer to be freed, but still known */
     LIST_ENTRY(memory) of_owner;  /* context or graph */
     LIST_ENTRY(memory) of_stream; /* while freed in stream order */
 };
