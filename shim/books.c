@@ -4,6 +4,8 @@
  */
 #include "books.h"
 
+#include "grow.h"
+
 #include <pthread.h>
 
 static pthread_mutex_t books_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -33,6 +35,9 @@ static void books_after_fork_in_child(void)
     mappings_clear(&books_kept.mappings);
     table_clear(&books_kept.contexts);
     pools_clear(&books_kept.pools);
+    grow_release((void **)&books_kept.later.entries, &books_kept.later.capacity,
+                 sizeof(struct ledger_entry));
+    books_kept.later.count = 0;
     pthread_mutex_unlock(&books_mutex);
     books_in_child();
 }

@@ -15,12 +15,19 @@
 #include "mappings.h"
 #include "pools.h"
 
+/* Linear memory freed in stream order, which the device still holds. */
+struct later {
+    struct ledger_entry *entries;
+    uint32_t count, capacity;
+};
+
 struct books {
     struct ledger ledger;
     struct blocks blocks;     /* linear memory */
     struct pools pools;       /* stream-ordered memory */
     struct mappings mappings; /* memory of cuMemCreate */
-    struct table contexts;    /* contexts that the program created itself -> users */
+    struct later later;
+    struct table contexts; /* contexts that the program created itself -> users */
 };
 
 struct books *books_lock(void);

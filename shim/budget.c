@@ -9,8 +9,9 @@
 
 #include <sched.h>
 #include <stdatomic.h>
+#include <time.h>
 
-enum { BUDGET_GRACE_TRIES = 1000 };
+enum { BUDGET_GRACE_YIELDS = 200, BUDGET_GRACE_NAPS = 4000 };
 
 static struct budget {
     _Atomic uint64_t limit;
@@ -62,11 +63,15 @@ void budget_adjust(unsigned device, int64_t bytes)
 
 bool budget_take_grace(unsigned device)
 {
-    for (int tries = 0; tries < BUDGET_GRACE_TRIES; tries++) {
+    static const struct timespec nap = {.tv_nsec = 50000};
+    for (int tries = 0; tries < BUDGET_GRACE_YIELDS + BUDGET_GRACE_NAPS; tries++) {
         /* Acquire pairs with the release in budget_give_grace: the last holder's undo is over. */
         if (!atomic_exchange_explicit(&budgets[device].grace, true, memory_order_acquire))
             return true;
-        sched_yield();
+        if (tries < BUDGET_GRACE_YIELDS)
+            sched_yield();
+        else
+            nanosleep(&nap, NULL);
     }
     return false;
 }

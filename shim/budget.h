@@ -35,10 +35,11 @@ void budget_give(unsigned device, uint64_t bytes);
  * less than the device. */
 void budget_adjust(unsigned device, int64_t bytes);
 
-/* The grace of a device: the right to ask the driver for something that is expected to cost nothing
- * new, with the budget full. If it does cost, the caller undoes it. One thread at a time, so that
- * the device is at no moment over its limit by more than one such guess. Returns false if others
- * held it for all of a short wait. */
+/* The grace of a device: the right to do, with the budget full, what needs the device to hold
+ * still: to ask the driver for something that is expected to cost nothing new (if it does cost, the
+ * caller undoes it), or to have it give back what is idle. One thread at a time, so that the device
+ * is at no moment over its limit by more than one such guess. Waits for its turn, but not for ever:
+ * returns false if others had it for all of 200 ms. */
 bool budget_take_grace(unsigned device);
 void budget_give_grace(unsigned device);
 

@@ -5,6 +5,7 @@
 #include "driver.h"
 
 #include "budget.h"
+#include "limit_later.h"
 #include "limit_pools.h"
 #include "real.h"
 #include "start.h"
@@ -53,13 +54,42 @@ static void driver_ask_pools(unsigned device, bool trim)
     }
 }
 
-void driver_refresh_pools(unsigned device)
+/* Looks which of the addresses freed in stream order the driver does not know any more. */
+static void driver_ask_later(void)
 {
+    uint32_t cursor = UINT32_MAX;
+    uint64_t address;
+    while ((address = limit_later_next(&cursor)) != 0) {
+        CUdeviceptr base;
+        size_t bytes;
+        CUstreamCaptureMode mode = driver_relax();
+        CUresult result = real.cuMemGetAddressRange_v2(&base, &bytes, address);
+        driver_unrelax(mode);
+        /* Other errors say nothing of the address: this thread may have no context, for one. */
+        if (result == CUDA_ERROR_NOT_FOUND || result == CUDA_ERROR_INVALID_VALUE)
+            limit_later_is_back(address);
+    }
+}
+
+void driver_look(unsigned device)
+{
+    driver_ask_later();
     driver_ask_pools(device, false);
+}
+
+void driver_look_everywhere(void)
+{
+    limit_begin_look();
+    driver_ask_later();
+    for (unsigned device = 0; device < BUDGET_DEVICES; device++) {
+        if (start_knows_device(device))
+            driver_ask_pools(device, false);
+    }
 }
 
 static void driver_reclaim(unsigned device)
 {
+    driver_ask_later();
     driver_ask_pools(device, true);
 }
 
@@ -154,7 +184,8 @@ static bool driver_is_capturing(CUstream stream, bool per_thread)
     return result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* The device of a stream that is no default one. cuStreamGetDevice ends a capture, cuStreamGetCtx does not. */
+/* The device of a stream that is no default one. cuStreamGetDevice ends a capture, cuStreamGetCtx
+ * does not. */
 static bool driver_stream_device(CUstream stream, CUdevice *device)
 {
     CUcontext context;

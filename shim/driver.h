@@ -45,7 +45,10 @@ bool driver_read_pool(CUmemoryPool pool, struct pool_reading *reading);
  * pool. */
 void driver_return_to_pool(CUdeviceptr address, CUmemoryPool pool);
 
-/* Reads again what each pool of a device holds. */
-void driver_refresh_pools(unsigned device);
+/* Looks again what the pools of a device hold, and which memory freed in stream order is back. */
+void driver_look(unsigned device);
+
+/* The same for every device, after a synchronisation. */
+void driver_look_everywhere(void);
 
 #endif

@@ -7,7 +7,7 @@
  */
 #include "driver.h"
 #include "entry.h"
-#include "limit.h"
+#include "limit_later.h"
 
 CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
 {
@@ -29,6 +29,7 @@ CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hS
         limit_cancel(&ticket);
     } else if (!limit_commit(&ticket, *dptr, bytesize)) {
         driver_return_to_pool(*dptr, pool);
+        limit_give_up(&ticket);
         *dptr = 0;
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -56,6 +57,7 @@ CUresult CUDAAPI cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUstre
         limit_cancel(&ticket);
     } else if (!limit_commit(&ticket, *dptr, bytesize)) {
         driver_return_to_pool(*dptr, pool);
+        limit_give_up(&ticket);
         *dptr = 0;
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -83,6 +85,7 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUm
         limit_cancel(&ticket);
     } else if (!limit_commit(&ticket, *dptr, bytesize)) {
         driver_return_to_pool(*dptr, pool);
+        limit_give_up(&ticket);
         *dptr = 0;
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -110,6 +113,7 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize
         limit_cancel(&ticket);
     } else if (!limit_commit(&ticket, *dptr, bytesize)) {
         driver_return_to_pool(*dptr, pool);
+        limit_give_up(&ticket);
         *dptr = 0;
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -125,7 +129,7 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
     limit_detach(&removal, dptr);
     CUresult result = real.cuMemFreeAsync(dptr, hStream);
     if (result == CUDA_SUCCESS)
-        limit_release(&removal);
+        limit_release_later(&removal);
     else
         limit_restore(&removal);
     guard_leave();
@@ -140,7 +144,7 @@ CUresult CUDAAPI cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
     limit_detach(&removal, dptr);
     CUresult result = real.cuMemFreeAsync_ptsz(dptr, hStream);
     if (result == CUDA_SUCCESS)
-        limit_release(&removal);
+        limit_release_later(&removal);
     else
         limit_restore(&removal);
     guard_leave();

@@ -40,6 +40,7 @@ CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
         limit_cancel(&ticket);
     } else if (!limit_commit(&ticket, *dptr, bytesize)) {
         real.cuMemFree_v2(*dptr);
+        limit_give_up(&ticket);
         *dptr = 0;
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -65,6 +66,7 @@ CUresult CUDAAPI cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytesize)
         limit_cancel(&ticket);
     } else if (!limit_commit(&ticket, *dptr, bytesize)) {
         real.cuMemFree(*dptr);
+        limit_give_up(&ticket);
         *dptr = 0;
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -94,6 +96,7 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
         limit_cancel(&ticket);
     } else if (!limit_commit(&ticket, *dptr, entry_area(*pPitch, Height))) {
         real.cuMemFree_v2(*dptr);
+        limit_give_up(&ticket);
         *dptr = 0;
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -124,6 +127,7 @@ CUresult CUDAAPI cuMemAllocPitch(CUdeviceptr_v1 *dptr, unsigned int *pPitch,
         limit_cancel(&ticket);
     } else if (!limit_commit(&ticket, *dptr, entry_area(*pPitch, Height))) {
         real.cuMemFree(*dptr);
+        limit_give_up(&ticket);
         *dptr = 0;
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -149,6 +153,7 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned 
         limit_cancel(&ticket);
     } else if (!limit_commit(&ticket, *dptr, bytesize)) {
         real.cuMemFree_v2(*dptr);
+        limit_give_up(&ticket);
         *dptr = 0;
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }

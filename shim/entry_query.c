@@ -13,7 +13,7 @@ static void entry_view_here(uint64_t *total, uint64_t *free)
     struct driver_place place;
     if (!driver_here(&place))
         return;
-    driver_refresh_pools(place.device); /* a synchronisation may have shrunk them since */
+    driver_look(place.device);
     limit_view(place.device, total, free);
 }
 

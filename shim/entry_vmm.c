@@ -33,6 +33,7 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
         limit_cancel(&ticket);
     } else if (!limit_commit(&ticket, created, size)) {
         real.cuMemRelease(created);
+        limit_give_up(&ticket);
         result = CUDA_ERROR_OUT_OF_MEMORY;
     } else {
         *handle = created;

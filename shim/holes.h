@@ -23,19 +23,29 @@ enum { HOLES_MAX = 64 }; /* the largest; smaller ones are forgotten */
 
 struct holes_span {
     uint64_t start, end;
+    bool is_leaving; /* its free is under way: no hole yet, but another allocation may come to lie
+                        in it */
 };
 
 struct holes {
-    struct holes_span spans[HOLES_MAX]; /* in no order, none touching another */
+    struct holes_span spans[HOLES_MAX]; /* in no order, no two holes touching */
     unsigned count;
-    bool is_incomplete; /* one was left out for lack of room */
 };
 
-/* An allocation was freed. */
+/* The driver is about to free an allocation. Ends with holes_open or holes_stay. */
+void holes_leave(struct holes *holes, uint64_t address, uint64_t bytes);
+
+/* It has freed: what others have not filled meanwhile is a hole. */
 void holes_open(struct holes *holes, uint64_t address, uint64_t bytes);
 
-/* An allocation was placed, and the pool has grown by so much for it. */
-void holes_fill(struct holes *holes, uint64_t address, uint64_t bytes, uint64_t grown_bytes);
+/* It has not, or the memory went elsewhere. */
+void holes_stay(struct holes *holes, uint64_t address, uint64_t bytes);
+
+/* An allocation was placed, and the pool has grown by so much for it. knows_order: no other was
+ * placed at about the same time, so that what we know of its surroundings is as the driver saw it.
+ */
+void holes_fill(struct holes *holes, uint64_t address, uint64_t bytes, uint64_t grown_bytes,
+                bool knows_order);
 
 /* Whether a request fits into one hole. */
 bool holes_fit(const struct holes *holes, uint64_t bytes);

@@ -6,7 +6,6 @@
 
 #include "limit_books.h"
 #include "refusal.h"
-#include "start.h"
 #include "tell.h"
 
 /* The refusal that this thread has not got over yet: an allocation of as much means that it has. */
@@ -14,12 +13,6 @@ static _Thread_local struct {
     uint64_t bytes; /* 0: none */
     unsigned device;
 } limit_refused __attribute__((tls_model("initial-exec")));
-
-/* Whether requests are charged, not what the driver commits for them. */
-static bool limit_counts_requests(void)
-{
-    return start_config()->count_mode == GPULIMIT_COUNT_ALLOCATIONS;
-}
 
 /* The most that the driver can take for a request, which is all that is known before its call. */
 static uint64_t limit_most(enum gpulimit_kind kind, uint64_t bytes)
@@ -56,24 +49,31 @@ static bool limit_may_be_free(const struct ticket *ticket)
     if (ticket->kind == GPULIMIT_KIND_LINEAR) {
         may = ticket->bytes < BLOCKS_BYTES && books->blocks.users.count > 0;
     } else if (ticket->kind == GPULIMIT_KIND_ASYNC) {
-        const struct pool *pool = pools_find(&books->pools, ticket->owner);
+        struct pool *pool = pools_find(&books->pools, ticket->owner);
         may = pool && holes_fit(&pool->holes, ticket->bytes);
+        if (may)
+            pool->has_grace = true; /* from this look on, see limit_give_surplus */
     }
     books_unlock();
     return may;
 }
 
 /* Finds room: in the budget; without, in what is committed already; at last in the budget again,
- * when idle pools have given back what they can. Nothing is known of a pool's holes after that. */
+ * when idle pools have given back what they can. That takes holes away, so while one thread counts
+ * on a hole no other trims. */
 static bool limit_find_room(struct ticket *ticket)
 {
     if (limit_take(ticket))
         return true;
-    ticket->has_grace = limit_may_be_free(ticket) && budget_take_grace(ticket->device);
+    if (!budget_take_grace(ticket->device))
+        return false;
+    ticket->has_grace = limit_may_be_free(ticket);
     if (ticket->has_grace)
         return true;
     start_driver()->reclaim(ticket->device);
-    return limit_take(ticket);
+    bool fits = limit_take(ticket);
+    budget_give_grace(ticket->device);
+    return fits;
 }
 
 static void limit_count_denial(unsigned device)
@@ -103,7 +103,7 @@ static bool limit_begin_in_pool(struct ticket *ticket)
     struct books *books = books_lock();
     struct pool *pool = pools_insert(&books->pools, ticket->owner, (int)ticket->device);
     if (pool) {
-        pools_begin(pool, ticket->pool_bytes);
+        ticket->pool_number = pools_begin(pool, ticket->pool_bytes);
         pool->live++; /* from now on, so that its place outlives a destruction meanwhile */
         ticket->pool = (uint16_t)(pool - books->pools.places);
     }
@@ -146,15 +146,15 @@ static bool limit_measure(struct books *books, const struct ticket *ticket, uint
     } else if (ticket->kind == GPULIMIT_KIND_ASYNC) {
         struct pool *pool = &books->pools.places[ticket->pool];
         *cost = pools_end(pool, ticket->pool_bytes, &ticket->reading);
-        holes_fill(&pool->holes, address, bytes, *cost > 0 ? (uint64_t)*cost : 0);
+        holes_fill(&pool->holes, address, bytes, *cost > 0 ? (uint64_t)*cost : 0,
+                   pools_was_alone(pool, ticket->pool_number));
     } else {
         *cost = (int64_t)bytes;
     }
     return true;
 }
 
-/* One allocation less in a pool. */
-static void limit_leave_pool(struct books *books, unsigned device, uint16_t place)
+void limit_leave_pool(struct books *books, unsigned device, uint16_t place)
 {
     struct pool *pool = &books->pools.places[place];
     if (--pool->live > 0 || pool->handle != 0)
@@ -178,15 +178,38 @@ static void limit_unmeasure(struct books *books, const struct ticket *ticket, ui
     }
 }
 
+/* Gives back what a request held and did not need. While another of its pool counts on a hole, that
+ * one gets it: without having grown, this request lies in a hole itself, and it may be the same. */
+static void limit_give_surplus(struct books *books, const struct ticket *ticket, uint64_t bytes)
+{
+    struct pool *pool = &books->pools.places[ticket->pool];
+    if (ticket->kind == GPULIMIT_KIND_ASYNC && pool->has_grace)
+        pool->spare_bytes += bytes;
+    else
+        budget_give(ticket->device, bytes);
+}
+
+/* A request that counted on a hole is over: what others left for it is its own. */
+static void limit_end_grace(struct books *books, struct ticket *ticket)
+{
+    struct pool *pool = &books->pools.places[ticket->pool];
+    if (ticket->kind != GPULIMIT_KIND_ASYNC || !ticket->has_grace)
+        return;
+    ticket->held_bytes += pool->spare_bytes;
+    pool->spare_bytes = 0;
+    pool->has_grace = false;
+}
+
 /* Exchanges what is held for what is to be charged: the cost may be negative, of a pool that shrank
  * meanwhile. Returns false, with what was held, if that does not fit. */
-static bool limit_settle(struct ticket *ticket, int64_t charge)
+static bool limit_settle(struct books *books, struct ticket *ticket, int64_t charge)
 {
+    limit_end_grace(books, ticket);
     int64_t more = charge - (int64_t)ticket->held_bytes;
     if (more > 0 && !budget_take(ticket->device, (uint64_t)more))
         return false;
     if (more < 0)
-        budget_give(ticket->device, (uint64_t)-more);
+        limit_give_surplus(books, ticket, (uint64_t)-more);
     ticket->held_bytes = (uint64_t)charge;
     return true;
 }
@@ -232,35 +255,44 @@ bool limit_commit(struct ticket *ticket, uint64_t address, uint64_t bytes)
     int64_t cost = 0;
     struct books *books = books_lock();
     bool is_measured = limit_measure(books, ticket, address, bytes, &cost);
-    bool is_entered = is_measured &&
-                      limit_settle(ticket, limit_counts_requests() ? (int64_t)bytes : cost) &&
-                      limit_enter(books, ticket, address, bytes, cost);
+    bool is_entered =
+        is_measured &&
+        limit_settle(books, ticket, limit_counts_requests() ? (int64_t)bytes : cost) &&
+        limit_enter(books, ticket, address, bytes, cost);
     if (!is_entered) {
         budget_give(ticket->device, ticket->held_bytes);
         if (is_measured)
             limit_unmeasure(books, ticket, address, bytes, cost);
     }
     books_unlock();
+    if (!is_entered)
+        return false;
     if (ticket->has_grace)
         budget_give_grace(ticket->device);
-    if (!is_entered)
-        limit_refuse(ticket);
-    else
-        tell_allocation(ticket, bytes);
-    return is_entered;
+    tell_allocation(ticket, bytes);
+    return true;
+}
+
+void limit_give_up(const struct ticket *ticket)
+{
+    if (ticket->has_grace)
+        budget_give_grace(ticket->device);
+    limit_refuse(ticket);
 }
 
 void limit_cancel(struct ticket *ticket)
 {
-    budget_give(ticket->device, ticket->held_bytes);
+    struct books *books = books_lock();
     if (ticket->kind == GPULIMIT_KIND_ASYNC) {
-        struct books *books = books_lock();
         struct pool *pool = &books->pools.places[ticket->pool];
         limit_note_change(books, ticket->device, ticket->kind,
                           pools_cancel(pool, ticket->pool_bytes));
-        limit_leave_pool(books, ticket->device, ticket->pool);
-        books_unlock();
+        limit_end_grace(books, ticket);
     }
+    limit_give_surplus(books, ticket, ticket->held_bytes);
+    if (ticket->kind == GPULIMIT_KIND_ASYNC)
+        limit_leave_pool(books, ticket->device, ticket->pool);
+    books_unlock();
     if (ticket->has_grace)
         budget_give_grace(ticket->device);
 }
@@ -275,6 +307,11 @@ void limit_note_change(struct books *books, unsigned device, enum gpulimit_kind 
     ledger_publish(&books->ledger, device, kind);
 }
 
+struct holes *limit_holes(struct books *books, const struct ledger_entry *entry)
+{
+    return &books->pools.places[entry->pool].holes;
+}
+
 /* Takes an entry out of the books; the budget still has it. */
 static void limit_take_out(struct books *books, uint32_t number, struct removal *removal)
 {
@@ -287,13 +324,14 @@ static void limit_take_out(struct books *books, uint32_t number, struct removal 
         removal->freed_bytes = 0; /* the pool keeps it */
     else
         removal->freed_bytes = entry->committed_bytes;
+    if (entry->kind == GPULIMIT_KIND_ASYNC)
+        holes_leave(limit_holes(books, entry), entry->address, entry->requested_bytes);
     ledger_remove(&books->ledger, number);
     ledger_commit(&books->ledger, entry->device, entry->kind, -(int64_t)removal->freed_bytes);
     ledger_publish(&books->ledger, entry->device, entry->kind);
 }
 
-/* Gives the budget what was taken out of the books. */
-static void limit_give_back(const struct removal *removal)
+void limit_give_back(const struct removal *removal)
 {
     budget_give(removal->entry.device,
                 limit_counts_requests() ? removal->entry.requested_bytes : removal->freed_bytes);
@@ -304,8 +342,11 @@ void limit_remove_entry(struct books *books, uint32_t number)
     struct removal removal;
     limit_take_out(books, number, &removal);
     limit_give_back(&removal);
-    if (removal.entry.kind == GPULIMIT_KIND_ASYNC)
+    if (removal.entry.kind == GPULIMIT_KIND_ASYNC) {
+        holes_stay(limit_holes(books, &removal.entry), removal.entry.address,
+                   removal.entry.requested_bytes);
         limit_leave_pool(books, removal.entry.device, removal.entry.pool);
+    }
 }
 
 void limit_detach(struct removal *removal, uint64_t address)
@@ -325,8 +366,11 @@ void limit_release(const struct removal *removal)
     limit_give_back(removal);
     if (removal->entry.kind == GPULIMIT_KIND_ASYNC) {
         struct books *books = books_lock();
-        holes_open(&books->pools.places[removal->entry.pool].holes, removal->entry.address,
+        /* cuMemFree trims the pool to its threshold, cuMemFreeAsync does not (measured, driver
+         * 580.159). */
+        holes_stay(limit_holes(books, &removal->entry), removal->entry.address,
                    removal->entry.requested_bytes);
+        holes_shrink(limit_holes(books, &removal->entry));
         limit_leave_pool(books, removal->entry.device, removal->entry.pool);
         books_unlock();
     }
@@ -340,6 +384,8 @@ void limit_restore(const struct removal *removal)
     uint64_t bytes = removal->freed_bytes;
     uint32_t stale;
     struct books *books = books_lock();
+    if (entry->kind == GPULIMIT_KIND_ASYNC)
+        holes_stay(limit_holes(books, entry), entry->address, entry->requested_bytes);
     /* Others may have come to its blocks meanwhile, or gone: what it commits now need not be what
      * it gave up. */
     if (ledger_find(&books->ledger, entry->address) != LEDGER_NONE ||

@@ -13,8 +13,7 @@
 #define SHIM_LIMIT_H
 
 #include "api.h"
-#include "ledger.h"
-#include "pools.h"
+#include "books.h"
 
 #include "gpulimit/region.h"
 
@@ -23,16 +22,17 @@ struct ticket {
     enum gpulimit_kind kind;
     enum api api;
     unsigned device;
-    uint64_t owner;      /* context (linear, managed) or pool (async) */
-    uint64_t bytes;      /* asked for */
-    uint64_t held_bytes; /* taken from the budget for it */
-    uint64_t pool_bytes; /* async: by how much the pool may grow */
-    uint16_t pool;       /* async: its place in the books */
-    bool has_grace;      /* nothing held: it is expected to fit into what is committed already */
+    uint64_t owner;       /* context (linear, managed) or pool (async) */
+    uint64_t bytes;       /* asked for */
+    uint64_t held_bytes;  /* taken from the budget for it */
+    uint64_t pool_bytes;  /* async: by how much the pool may grow */
+    uint16_t pool;        /* async: its place in the books */
+    uint32_t pool_number; /* async: see pools_begin */
+    bool has_grace;       /* nothing held: it is expected to fit into what is committed already */
     struct pool_reading reading; /* async: the entry fills it in after the driver's call */
 };
 
-/* An allocation whose free is under way: out of the ledger, still in the budget. */
+/* An allocation that is out of the ledger and still in the budget: its free is under way. */
 struct removal {
     struct ledger_entry entry; /* of kind GPULIMIT_KIND_NONE: nothing that we know of */
     uint64_t freed_bytes;      /* what the driver will have given back with it */
@@ -47,10 +47,13 @@ void limit_view(unsigned device, uint64_t *total_bytes, uint64_t *free_bytes);
 bool limit_reserve(struct ticket *ticket, enum gpulimit_kind kind, unsigned device, uint64_t owner,
                    enum api api, uint64_t bytes);
 
-/* The driver has allocated bytes at an address (vmm: a handle). Returns false if they turn out not
- * to fit: the caller frees them and answers as if limit_reserve had refused. The ticket is used up.
- */
+/* The driver has allocated bytes at an address (vmm: a handle). The ticket is used up, unless they
+ * turn out not to fit: returns false then, and the caller frees them, calls limit_give_up and
+ * answers as if limit_reserve had refused. */
 bool limit_commit(struct ticket *ticket, uint64_t address, uint64_t bytes);
+
+/* What did not fit is freed. Counted and explained as a refusal; the ticket is used up. */
+void limit_give_up(const struct ticket *ticket);
 
 /* The driver has not allocated. The ticket is used up. */
 void limit_cancel(struct ticket *ticket);

@@ -37,19 +37,34 @@ static bool limit_dies_with_context(const struct ledger_entry *entry, uint64_t m
            entry->serial <= mark;
 }
 
-static void limit_remove_owned(struct books *books, uint64_t context, uint64_t mark)
+/* The context is the one given, or, if that is 0, the primary one of a device. */
+static bool limit_is_owned(struct books *books, const struct ledger_entry *entry, uint64_t context,
+                           unsigned device)
+{
+    if (context != 0)
+        return entry->owner == context;
+    return entry->device == device && !table_find(&books->contexts, entry->owner);
+}
+
+static void limit_remove_owned(struct books *books, uint64_t context, unsigned device,
+                               uint64_t mark)
 {
     for (uint32_t number = 0; number < books->ledger.used; number++) {
         const struct ledger_entry *entry = ledger_at(&books->ledger, number);
-        if (limit_dies_with_context(entry, mark) && entry->owner == context)
+        if (limit_dies_with_context(entry, mark) && limit_is_owned(books, entry, context, device))
             limit_remove_entry(books, number);
+    }
+    for (uint32_t number = books->later.count; number-- > 0;) {
+        const struct ledger_entry *entry = &books->later.entries[number];
+        if (entry->serial <= mark && limit_is_owned(books, entry, context, device))
+            limit_end_wait(books, number);
     }
 }
 
 void limit_context_destroyed(uint64_t context, uint64_t mark)
 {
     struct books *books = books_lock();
-    limit_remove_owned(books, context, mark);
+    limit_remove_owned(books, context, 0, mark);
     table_remove(&books->contexts, context);
     books_unlock();
 }
@@ -59,7 +74,7 @@ void limit_context_detached(uint64_t context, uint64_t mark)
     struct books *books = books_lock();
     uint64_t *users = table_find(&books->contexts, context);
     if (users && --*users == 0) {
-        limit_remove_owned(books, context, mark);
+        limit_remove_owned(books, context, 0, mark);
         table_remove(&books->contexts, context);
     }
     books_unlock();
@@ -68,11 +83,6 @@ void limit_context_detached(uint64_t context, uint64_t mark)
 void limit_primary_destroyed(unsigned device, uint64_t mark)
 {
     struct books *books = books_lock();
-    for (uint32_t number = 0; number < books->ledger.used; number++) {
-        const struct ledger_entry *entry = ledger_at(&books->ledger, number);
-        if (limit_dies_with_context(entry, mark) && entry->device == device &&
-            !table_find(&books->contexts, entry->owner))
-            limit_remove_entry(books, number);
-    }
+    limit_remove_owned(books, 0, device, mark);
     books_unlock();
 }

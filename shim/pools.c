@@ -75,21 +75,31 @@ static int64_t pools_settle(struct pool *pool, uint64_t room_bytes)
     return (int64_t)(after - before);
 }
 
-void pools_begin(struct pool *pool, uint64_t held_bytes)
+uint32_t pools_begin(struct pool *pool, uint64_t held_bytes)
 {
     pool->pending_bytes += held_bytes;
+    if (++pool->begun == 0)
+        pool->begun = 1;
+    return pool->under_way++ > 0 ? 0 : pool->begun;
+}
+
+bool pools_was_alone(const struct pool *pool, uint32_t number)
+{
+    return number != 0 && pool->begun == number;
 }
 
 int64_t pools_end(struct pool *pool, uint64_t held_bytes, const struct pool_reading *reading)
 {
     pools_answer(pool, reading);
     pool->pending_bytes -= held_bytes;
+    pool->under_way--;
     return pools_settle(pool, held_bytes);
 }
 
 int64_t pools_cancel(struct pool *pool, uint64_t held_bytes)
 {
     pool->pending_bytes -= held_bytes;
+    pool->under_way--;
     return pools_settle(pool, 0);
 }
 

@@ -32,7 +32,12 @@ struct pool {
     uint32_t pinned;         /* threads that are asking the driver about it, outside the lock */
     uint64_t reserved_bytes; /* what the budget holds for it, apart from allocations under way */
     uint64_t pending_bytes;  /* what allocations under way hold */
-    uint64_t answered;       /* the number of the latest reading, which is answer_bytes */
+    uint32_t under_way;      /* how many there are */
+    uint32_t begun;          /* how many have begun so far */
+    bool has_grace;          /* one that holds nothing is under way: it counts on a hole */
+    uint64_t spare_bytes; /* what others held and did not need meanwhile: they may have filled that
+                             hole */
+    uint64_t answered;    /* the number of the latest reading, which is answer_bytes */
     uint64_t answer_bytes;
     struct holes holes; /* where it has room */
 };
@@ -62,8 +67,13 @@ void pools_remove(struct pool *pool);
 
 void pools_clear(struct pools *pools);
 
-/* An allocation that may grow the pool by held_bytes, which the budget holds, is under way. */
-void pools_begin(struct pool *pool, uint64_t held_bytes);
+/* An allocation that may grow the pool by held_bytes, which the budget holds, is under way. Returns
+ * its number for pools_was_alone. */
+uint32_t pools_begin(struct pool *pool, uint64_t held_bytes);
+
+/* Whether no other allocation was under way with the one of that number, which is just over: if one
+ * was, nobody knows which of the two the driver served first. */
+bool pools_was_alone(const struct pool *pool, uint32_t number);
 
 /* It is over, as this reading shows. Returns the change of what is charged, held_bytes apart: at
  * most held_bytes, unless the pool grew by more than pools_most said. */

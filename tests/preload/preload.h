@@ -26,6 +26,9 @@
 /* Group fixture: cuInit, the primary context of device 0 made current. */
 int preload_set_up(void **state);
 
+/* What the ledger's peak may be at most: the limit, unless a test says otherwise. */
+extern uint64_t preload_peak_bytes;
+
 /* Test fixture, afterwards: nothing is held on device 0, by the program's view, the ledger's and
  * the device's. */
 int preload_assert_clean(void **state);

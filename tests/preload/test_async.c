@@ -102,10 +102,51 @@ static void test_sync_and_async_frees_are_interchangeable(void **state)
     (void)state;
     assert_ok(cuMemAlloc_v2(&piece, MIB(100)));
     assert_ok(cuMemFreeAsync(piece, stream));
-    assert_int_equal(preload_free(), MIB(1024));
+    assert_int_equal(atomic_load(&preload_device()->live_allocations), 0);
     assert_ok(cuMemAllocAsync(&piece, MIB(100), stream));
     assert_ok(cuMemFree_v2(piece));
     assert_int_equal(atomic_load(&preload_device()->live_allocations), 0);
+}
+
+static void
+test_linear_memory_freed_in_stream_order_counts_until_the_stream_is_synchronised(void **state)
+{
+    CUdeviceptr piece, more;
+    CUstream other;
+    (void)state;
+    assert_ok(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+    assert_ok(cuMemAlloc_v2(&piece, MIB(600)));
+    assert_ok(cuMemFreeAsync(piece, stream));
+    assert_ok(cuStreamSynchronize(other));
+    assert_int_equal(preload_device_bytes(), MIB(600));
+    assert_int_equal(preload_free(), MIB(424));
+    assert_int_equal(cuMemAlloc_v2(&more, MIB(600)), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_ok(cuStreamSynchronize(stream));
+    assert_int_equal(atomic_load(&preload_device()->charged_bytes), 0);
+    assert_ok(cuMemAlloc_v2(&more, MIB(600)));
+    assert_ok(cuMemFreeAsync(more, stream));
+    assert_ok(cuCtxSynchronize());
+    assert_int_equal(atomic_load(&preload_device()->charged_bytes), 0);
+    assert_ok(cuStreamDestroy_v2(other));
+}
+
+static void test_the_ledger_follows_a_synchronisation_by_itself(void **state)
+{
+    CUdeviceptr piece;
+    CUevent event;
+    (void)state;
+    assert_ok(cuEventCreate(&event, 0));
+    for (unsigned how = 0; how < 3; how++) {
+        assert_ok(cuMemAllocAsync(&piece, MIB(100), stream));
+        assert_ok(cuMemFreeAsync(piece, stream));
+        assert_ok(cuEventRecord(event, stream));
+        assert_int_equal(atomic_load(&preload_device()->charged_bytes), MIB(128));
+        assert_ok(how == 0   ? cuStreamSynchronize(stream)
+                  : how == 1 ? cuEventSynchronize(event)
+                             : cuCtxSynchronize());
+        assert_int_equal(preload_device_bytes(), 0);
+        assert_int_equal(atomic_load(&preload_device()->charged_bytes), 0);
+    }
 }
 
 static void test_a_per_thread_stream_counts_alike(void **state)
@@ -178,6 +219,8 @@ int main(void)
         CLEAN(test_sixty_percent_freed_and_taken_again_on_another_stream),
         CLEAN(test_a_thousand_rounds_near_the_limit_go_on_for_ever),
         CLEAN(test_sync_and_async_frees_are_interchangeable),
+        CLEAN(test_linear_memory_freed_in_stream_order_counts_until_the_stream_is_synchronised),
+        CLEAN(test_the_ledger_follows_a_synchronisation_by_itself),
         CLEAN(test_a_per_thread_stream_counts_alike),
         CLEAN(test_unknown_pointers_go_to_the_driver),
         CLEAN(test_nothing_of_a_request_of_zero_is_counted),

@@ -1,104 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * shim/limit*.c: the gate, with a driver of a few lines that never fails. What is held, what is
- * refused, and that everything comes back.
+ * shim/limit.c, limit_vmm.c and limit_contexts.c: the gate. What is held, what is refused, and that
+ * everything comes back.
  */
-#include "unit.h"
+#include "limit_fixture.h"
 
 #include "books.h"
 #include "limit_contexts.h"
-#include "limit_pools.h"
+#include "limit_later.h"
 #include "limit_vmm.h"
-#include "start.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-
-#define CONTEXT UINT64_C(0xc0)
-#define OTHER   UINT64_C(0xc1)
-#define POOL    UINT64_C(0xb0)
-#define BASE    UINT64_C(0x7f0000000000)
-
-static uint64_t idle_bytes; /* of the pool: what a reclaim gives back */
-static uint64_t pool_bytes;
-static atomic_uint reclaims;
-
-static struct pool_reading pool_says(void)
-{
-    return (struct pool_reading){.number = limit_pool_number(), .reserved_bytes = pool_bytes};
-}
-
-static void reclaim(unsigned device)
-{
-    unsigned cursor = 0;
-    uint64_t pool;
-    reclaims++;
-    while ((pool = limit_pool_pin_next(device, &cursor)) != 0) {
-        pool_bytes -= idle_bytes;
-        idle_bytes = 0;
-        struct pool_reading reading = pool_says();
-        limit_pool_answer(pool, &reading);
-    }
-}
-
-static bool card_free(unsigned device, uint64_t *free_bytes)
-{
-    (void)device;
-    *free_bytes = MIB(7000);
-    return true;
-}
-
-static int start(void **state)
-{
-    static const struct start_driver driver = {.reclaim = reclaim, .card_free = card_free};
-    (void)state;
-    setenv("GPU_LIMIT_MB", "1024", 1);
-    setenv("GPU_LIMIT_DIR", "/nonexistent", 1); /* the limit needs no ledger file */
-    setenv("GPU_LIMIT_VERBOSE", "0", 1);
-    if (!start_process(&driver))
-        return 1;
-    start_add_device(0, "GPU-0", MIB(8192));
-    start_add_device(1, "GPU-1", MIB(512));
-    return 0;
-}
-
-static const struct region_totals *totals(unsigned device)
-{
-    const struct region_totals *found = &books_lock()->ledger.totals[device];
-    books_unlock();
-    return found;
-}
-
-/* Every test leaves nothing behind. */
-static int assert_nothing_held(void **state)
-{
-    (void)state;
-    assert_int_equal(budget_used(0), 0);
-    assert_int_equal(budget_used(1), 0);
-    assert_int_equal(totals(0)->live_allocations, 0);
-    assert_int_equal(totals(0)->charged_bytes, 0);
-    assert_int_equal(totals(0)->requested_bytes, 0);
-    reclaims = 0;
-    return 0;
-}
-
-static bool take(enum gpulimit_kind kind, uint64_t owner, uint64_t address, uint64_t bytes)
-{
-    struct ticket ticket;
-    if (!limit_reserve(&ticket, kind, 0, owner, API_cuMemAlloc_v2, bytes))
-        return false;
-    if (kind == GPULIMIT_KIND_ASYNC)
-        ticket.reading = pool_says();
-    return limit_commit(&ticket, address, bytes);
-}
-
-static void give(uint64_t address)
-{
-    struct removal removal;
-    limit_detach(&removal, address);
-    limit_release(&removal);
-}
 
 static void test_linear_memory_is_charged_by_blocks(void **state)
 {
@@ -232,74 +144,6 @@ static void test_an_address_handed_out_twice_was_freed_behind_our_back(void **st
     assert_int_equal(totals(0)->live_allocations, 1);
     assert_int_equal(budget_used(0), MIB(10));
     give(BASE);
-}
-
-static void test_a_pool_is_charged_by_its_reserve_and_trimmed_before_a_refusal(void **state)
-{
-    (void)state;
-    pool_bytes = MIB(640);
-    assert_true(take(GPULIMIT_KIND_ASYNC, POOL, BASE, MIB(630)));
-    assert_int_equal(budget_used(0), MIB(640));
-    give(BASE);
-    assert_int_equal(budget_used(0), MIB(640)); /* the pool keeps it */
-    idle_bytes = MIB(640);
-    assert_true(take(GPULIMIT_KIND_LINEAR, CONTEXT, BASE + MIB(2048), MIB(900)));
-    assert_int_equal(reclaims, 1);
-    assert_int_equal(budget_used(0), MIB(900));
-    give(BASE + MIB(2048));
-}
-
-static void test_a_pool_serves_from_a_hole_when_the_budget_is_full(void **state)
-{
-    (void)state;
-    pool_bytes = MIB(1024);
-    assert_true(take(GPULIMIT_KIND_ASYNC, POOL, BASE, MIB(1000)));
-    assert_false(take(GPULIMIT_KIND_ASYNC, POOL, BASE + MIB(1000), MIB(25)));
-    give(BASE);
-    /* Freed in stream order, perhaps not yet done: no trim gives it back, but the pool hands it out
-     * again. */
-    assert_true(take(GPULIMIT_KIND_ASYNC, POOL, BASE, MIB(900)));
-    assert_true(take(GPULIMIT_KIND_ASYNC, POOL, BASE + MIB(900), MIB(100)));
-    assert_false(take(GPULIMIT_KIND_ASYNC, POOL, BASE + MIB(1000), MIB(25)));
-    assert_int_equal(budget_used(0), MIB(1024));
-    give(BASE);
-    give(BASE + MIB(900));
-    limit_pool_detach(POOL);
-    limit_pool_release(POOL);
-    pool_bytes = 0;
-}
-
-static void test_a_pool_that_grew_after_all_stays_charged_until_it_is_trimmed(void **state)
-{
-    struct ticket ticket;
-    (void)state;
-    pool_bytes = MIB(1024);
-    assert_true(take(GPULIMIT_KIND_ASYNC, POOL, BASE, MIB(1000)));
-    give(BASE);
-    assert_true(
-        limit_reserve(&ticket, GPULIMIT_KIND_ASYNC, 0, POOL, API_cuMemAllocAsync, MIB(900)));
-    assert_true(ticket.has_grace);
-    pool_bytes = MIB(1984);
-    ticket.reading = pool_says();
-    assert_false(limit_commit(&ticket, BASE + MIB(4096), MIB(900)));
-    assert_int_equal(budget_used(0), MIB(1984));
-    pool_bytes = 0;
-    struct pool_reading trimmed = pool_says();
-    limit_pool_update(POOL, &trimmed);
-}
-
-static void test_a_destroyed_pool_goes_with_its_last_allocation(void **state)
-{
-    (void)state;
-    pool_bytes = MIB(32);
-    assert_true(take(GPULIMIT_KIND_ASYNC, POOL, BASE, MIB(1)));
-    assert_true(take(GPULIMIT_KIND_ASYNC, POOL, BASE + MIB(1), MIB(1)));
-    limit_pool_detach(POOL);
-    limit_pool_release(POOL);
-    give(BASE);
-    assert_int_equal(budget_used(0), MIB(32));
-    give(BASE + MIB(1));
-    pool_bytes = 0;
 }
 
 static void test_vmm_memory_stays_charged_until_handle_and_mapping_are_gone(void **state)
@@ -438,8 +282,6 @@ static void test_of_8_threads_that_ask_for_100_mib_of_250_exactly_2_get_them(voi
     give(BASE - MIB(1024));
 }
 
-#define GATE(_test) cmocka_unit_test_teardown(_test, assert_nothing_held)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -453,10 +295,6 @@ int main(void)
         GATE(test_unknown_addresses_are_freed_without_a_trace),
         GATE(test_an_address_that_comes_back_during_its_free_is_two_entries),
         GATE(test_an_address_handed_out_twice_was_freed_behind_our_back),
-        GATE(test_a_pool_is_charged_by_its_reserve_and_trimmed_before_a_refusal),
-        GATE(test_a_pool_serves_from_a_hole_when_the_budget_is_full),
-        GATE(test_a_pool_that_grew_after_all_stays_charged_until_it_is_trimmed),
-        GATE(test_a_destroyed_pool_goes_with_its_last_allocation),
         GATE(test_vmm_memory_stays_charged_until_handle_and_mapping_are_gone),
         GATE(test_imported_memory_is_listed_and_free),
         GATE(test_a_context_takes_its_own_memory_along),

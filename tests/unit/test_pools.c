@@ -104,6 +104,7 @@ static void test_whole_chunks_that_are_holes_are_forgotten_when_the_pool_has_shr
     struct pool_reading now = {.number = 1, .reserved_bytes = MIB(64)};
     (void)state;
     pools_update(pool, &now);
+    holes_leave(&pool->holes, MIB(32), MIB(40));
     holes_open(&pool->holes, MIB(32), MIB(40));
     now = (struct pool_reading){.number = 2, .reserved_bytes = MIB(96)};
     pools_update(pool, &now);
@@ -112,6 +113,23 @@ static void test_whole_chunks_that_are_holes_are_forgotten_when_the_pool_has_shr
     pools_update(pool, &now);
     assert_true(holes_fit(&pool->holes, MIB(8)));
     assert_false(holes_fit(&pool->holes, MIB(8) + 1));
+}
+
+static void test_alone_is_who_begins_and_ends_without_another(void **state)
+{
+    (void)state;
+    uint32_t first = pools_begin(pool, 0);
+    end(0, 0);
+    assert_true(pools_was_alone(pool, first));
+    first = pools_begin(pool, 0);
+    uint32_t second = pools_begin(pool, 0);
+    end(0, 0);
+    assert_false(pools_was_alone(pool, first));
+    end(0, 0);
+    assert_false(pools_was_alone(pool, second));
+    first = pools_begin(pool, 0);
+    end(0, 0);
+    assert_true(pools_was_alone(pool, first));
 }
 
 static void test_places_are_used_again(void **state)
@@ -148,6 +166,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_cancelled_one_gives_back_what_it_held, reset),
         cmocka_unit_test_setup(
             test_whole_chunks_that_are_holes_are_forgotten_when_the_pool_has_shrunk, reset),
+        cmocka_unit_test_setup(test_alone_is_who_begins_and_ends_without_another, reset),
         cmocka_unit_test_setup(test_places_are_used_again, reset),
         cmocka_unit_test_setup(test_the_most_is_whole_chunks_and_saturates, reset),
     };
