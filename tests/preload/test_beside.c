@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Other libraries in the same program, preloaded before or behind ours: their RTLD_NEXT is theirs,
- * they may look functions up before any constructor of ours has run, and a look-up calls none of
- * their allocators.
+ * they may look functions up before any constructor of ours has run and free memory when we have
+ * ended, and a look-up calls none of their allocators.
  */
 #include "preload.h"
 
@@ -69,8 +69,23 @@ static int play_early(void)
     return 0;
 }
 
-static const struct role roles[] = {
-    {"allocator", play_allocator}, {"counter", play_counter}, {"early", play_early}, {0}};
+static int play_late(void)
+{
+    void (*free_at_end)(unsigned long long) = NULL;
+    CUdeviceptr address;
+    *(void **)&free_at_end = dlsym(RTLD_DEFAULT, "early_free_at_end");
+    expect(free_at_end);
+    expect(role_begin() == 0);
+    expect(cuMemAlloc_v2(&address, MIB(100)) == CUDA_SUCCESS);
+    free_at_end(address);
+    return 0;
+}
+
+static const struct role roles[] = {{"allocator", play_allocator},
+                                    {"counter", play_counter},
+                                    {"early", play_early},
+                                    {"late", play_late},
+                                    {0}};
 
 /* ---- in the test ---- */
 
@@ -123,6 +138,16 @@ static void test_constructors_before_ours_get_the_hooks(void **state)
     program_assert_ok(&program);
 }
 
+static void test_destructors_after_ours_may_free(void **state)
+{
+    (void)state;
+    for (int is_before = 0; is_before < 2; is_before++) {
+        play_beside(&program, "late", "libearly.so", is_before);
+        program_assert_ok(&program);
+        assert_string_equal(program.err, "");
+    }
+}
+
 int main(int count, char **words)
 {
     static const struct CMUnitTest tests[] = {
@@ -130,6 +155,7 @@ int main(int count, char **words)
         cmocka_unit_test(test_allocator_behind_ours_finds_the_next_malloc),
         cmocka_unit_test(test_looking_up_allocates_nothing),
         cmocka_unit_test(test_constructors_before_ours_get_the_hooks),
+        cmocka_unit_test(test_destructors_after_ours_may_free),
     };
     if (count > 1)
         return role_play(roles, words[1]);
