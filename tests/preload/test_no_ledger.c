@@ -146,9 +146,9 @@ static void test_files_of_the_program_are_left_alone(void **state)
     assert_int_equal(fstat(file, &before), 0);
     snprintf(variable, sizeof variable, "VICTIM=%s", path);
     PLAY("reuse all", "GPU_LIMIT_LOG=none", variable);
+    unlink(path);
     assert_int_equal(fstat(file, &after), 0);
     assert_int_equal(pread(file, content, sizeof content - 1, 0), 8);
-    unlink(path);
     close(file);
     assert_quiet();
     assert_string_equal(content, "precious");
