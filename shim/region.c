@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +25,8 @@ enum {
 
 static struct {
     int file;
+    dev_t device; /* of the file, and its number there */
+    ino_t inode;
     struct gpulimit_header *header; /* NULL: no file */
     struct gpulimit_device *devices;
     struct gpulimit_entry *extents[GPULIMIT_EXTENTS]; /* of entries, in order */
@@ -34,10 +37,30 @@ static struct {
     char path[320];
 } region = {.file = -1};
 
+/* Whether the descriptor is still that of our file: programs close all they did not open
+ * themselves, and then open their own under the same number. */
+static bool region_has_file(void)
+{
+    struct stat status;
+    return region.file >= 0 && fstat(region.file, &status) == 0 && status.st_dev == region.device &&
+           status.st_ino == region.inode;
+}
+
+/* Whether the process may write a file this long: over RLIMIT_FSIZE the kernel sends a signal that
+ * kills. */
+static bool region_may_be(uint64_t bytes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+           bytes <= limit.rlim_cur;
+}
+
 /* Adds bytes to the file and maps them. Returns NULL if they are not to be had. */
 static void *region_extend(uint64_t bytes)
 {
     int error;
+    if (!region_has_file() || !region_may_be(region.bytes + bytes))
+        return NULL;
     do {
         error = posix_fallocate(region.file, (off_t)region.bytes, (off_t)bytes);
     } while (error == EINTR);
@@ -127,6 +150,11 @@ static bool region_create_file(const char *dir)
         region.file = file;
     else
         close(file);
+    struct stat status;
+    if (fstat(region.file, &status) == 0) {
+        region.device = status.st_dev;
+        region.inode = status.st_ino;
+    }
     return true;
 }
 
@@ -202,8 +230,10 @@ void region_end(void)
         return;
     atomic_store_explicit(&region.header->ended_time_ns, region_now(CLOCK_REALTIME),
                           memory_order_relaxed);
-    (void)futimens(region.file, NULL);
-    (void)fchmod(region.file, GPULIMIT_REGION_DEAD_MODE);
+    if (region_has_file()) {
+        (void)futimens(region.file, NULL);
+        (void)fchmod(region.file, GPULIMIT_REGION_DEAD_MODE);
+    }
 }
 
 void region_forget(void)
@@ -214,7 +244,7 @@ void region_forget(void)
     for (unsigned i = 0; i < region.extents_used; i++)
         munmap(region.extents[i],
                ((size_t)REGION_FIRST_ENTRIES << i) * sizeof(struct gpulimit_entry));
-    if (region.file >= 0)
+    if (region_has_file())
         close(region.file);
     region.header = NULL;
     region.extents_used = 0;
