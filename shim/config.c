@@ -175,9 +175,11 @@ static void config_parse_verbose(struct config *config, const char *name, const 
 
 static void config_parse_log(struct config *config, const char *name, const char *value)
 {
-    bool fits = config_copy(config->log, sizeof config->log, value);
-    if (!fits ||
-        (strcmp(value, "stderr") != 0 && strcmp(value, "none") != 0 && !strchr(value, '/')))
+    bool is_place =
+        strcmp(value, "stderr") == 0 || strcmp(value, "none") == 0 || strchr(value, '/');
+    if (is_place && strlen(value) < sizeof config->log)
+        config_copy(config->log, sizeof config->log, value);
+    else /* the message goes to stderr then */
         config_fail(config, name, value, "is no place for messages",
                     "GPU_LIMIT_LOG=stderr, none, or a path with a '/' in it");
 }

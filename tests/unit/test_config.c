@@ -98,6 +98,7 @@ static void test_what_is_not_understood_is_an_error_that_names_it(void **state)
     assert_refused("GPU_LIMIT_VERBOSE=5", "GPU_LIMIT_VERBOSE");
     assert_refused("GPU_LIMIT_VERBOSE=yes", "GPU_LIMIT_VERBOSE");
     assert_refused("GPU_LIMIT_LOG=stdout", "GPU_LIMIT_LOG");
+    assert_string_equal(config.log, "stderr");
     assert_refused("GPU_LIMIT_DIR=shm", "GPU_LIMIT_DIR");
     assert_refused("GPU_LIMIT_ON_EXCEED=abort", "GPU_LIMIT_ON_EXCEED");
     assert_refused("GPU_LIMIT_GROUP=team", "GPU_LIMIT_GROUP");
