@@ -34,10 +34,10 @@ struct dlsym_verdict dlvsym_decide(void *handle, const char *name, const char *v
 static void dlsym_find_next(void)
 {
     struct loaded_object libc;
-    if (!loaded_find_object("libc.so.6", &libc))
+    if (!loaded_find_early("libc.so.6", &libc))
         return;
     dlsym_function ask = (dlsym_function)loaded_find_symbol(&libc, "dlsym");
-    if (!ask && loaded_find_object("libdl.so.2", &libc)) /* before glibc 2.34 */
+    if (!ask && loaded_find_early("libdl.so.2", &libc)) /* before glibc 2.34 */
         ask = (dlsym_function)loaded_find_symbol(&libc, "dlsym");
     if (!ask)
         return;

@@ -4,7 +4,7 @@
  */
 #include "hooks.h"
 
-#include <string.h>
+#include "loaded.h"
 
 #define HOOK(_symbol, _pfn, _room, _role, _text)                                                   \
     _Static_assert(__builtin_types_compatible_p(__typeof__(&_symbol), PFN_##_pfn),                 \
@@ -38,7 +38,7 @@ enum api hooks_find_name(const char *name)
     enum api api = 0;
     if (name[0] != 'c' || name[1] != 'u')
         return APIS;
-    while (api < APIS && strcmp(api_names[api], name) != 0)
+    while (api < APIS && !loaded_is_name(api_names[api], name))
         api++;
     return api;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The two look-ups of loaded.h.
+ * The look-ups of loaded.h.
  */
 #include "loaded.h"
 
-#include <string.h>
+#include <stddef.h>
 
 struct loaded_search {
     const char *soname;
@@ -18,22 +18,15 @@ static const void *loaded_pointer(ElfW(Addr) base, ElfW(Addr) value)
     return (const void *)(value < base ? base + value : value);
 }
 
-static int loaded_visit(struct dl_phdr_info *info, size_t size, void *argument)
+/* Reads an object's dynamic section. Returns whether the object has that name. */
+static bool loaded_read(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const char *soname,
+                        struct loaded_object *object)
 {
-    struct loaded_search *search = argument;
-    const ElfW(Dyn) *dynamic = NULL;
-    (void)size;
-    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            dynamic = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-    }
-    if (!dynamic)
-        return 0;
-    struct loaded_object found = {.base = info->dlpi_addr};
-    ElfW(Addr) soname = 0;
-    bool has_soname = false;
+    struct loaded_object found = {.base = base};
+    ElfW(Addr) name = 0;
+    bool has_name = false;
     for (; dynamic->d_tag != DT_NULL; dynamic++) {
-        const void *pointer = loaded_pointer(info->dlpi_addr, dynamic->d_un.d_ptr);
+        const void *pointer = loaded_pointer(base, dynamic->d_un.d_ptr);
         if (dynamic->d_tag == DT_SYMTAB) {
             found.symbols = pointer;
         } else if (dynamic->d_tag == DT_STRTAB) {
@@ -43,15 +36,37 @@ static int loaded_visit(struct dl_phdr_info *info, size_t size, void *argument)
         } else if (dynamic->d_tag == DT_HASH) {
             found.sysv_hash = pointer;
         } else if (dynamic->d_tag == DT_SONAME) {
-            soname = dynamic->d_un.d_val;
-            has_soname = true;
+            name = dynamic->d_un.d_val;
+            has_name = true;
         }
     }
-    if (!has_soname || !found.strings || !found.symbols ||
-        strcmp(found.strings + soname, search->soname) != 0)
-        return 0;
-    *search->object = found;
-    return 1;
+    if (!has_name || !found.strings || !found.symbols ||
+        !loaded_is_name(found.strings + name, soname))
+        return false;
+    *object = found;
+    return true;
+}
+
+bool loaded_find_early(const char *soname, struct loaded_object *object)
+{
+    for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
+        if (map->l_ld && loaded_read(map->l_addr, map->l_ld, soname, object))
+            return true;
+    }
+    return false;
+}
+
+static int loaded_visit(struct dl_phdr_info *info, size_t size, void *argument)
+{
+    const struct loaded_search *search = argument;
+    (void)size;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        if (header->p_type == PT_DYNAMIC)
+            return loaded_read(info->dlpi_addr, (const void *)(info->dlpi_addr + header->p_vaddr),
+                               search->soname, search->object);
+    }
+    return 0;
 }
 
 bool loaded_find_object(const char *soname, struct loaded_object *object)
@@ -64,7 +79,7 @@ static bool loaded_is_it(const struct loaded_object *object, uint32_t index, con
 {
     const ElfW(Sym) *symbol = &object->symbols[index];
     return symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
-           strcmp(object->strings + symbol->st_name, name) == 0;
+           loaded_is_name(object->strings + symbol->st_name, name);
 }
 
 /* Returns the symbol's index, 0 if there is none: both hash tables as the ELF and GNU

@@ -21,7 +21,22 @@ struct loaded_object {
     const uint32_t *sysv_hash;
 };
 
-/* Finds a loaded object by the name it gives itself (DT_SONAME). The first one, if several do. */
+/* Whether two names are the same. Not strcmp: a sanitizer's or another preloaded library's own may
+ * call dlsym before it works itself. */
+static inline bool loaded_is_name(const char *name, const char *other)
+{
+    while (*name && *name == *other) {
+        name++;
+        other++;
+    }
+    return *name == *other;
+}
+
+/* Finds an object that the program was started with, by the name it gives itself (DT_SONAME). Asks
+ * nobody: those objects stand first in the loader's list, and stay. */
+bool loaded_find_early(const char *soname, struct loaded_object *object);
+
+/* Finds any loaded object, the first of that name. */
 bool loaded_find_object(const char *soname, struct loaded_object *object);
 
 /* Returns the address of a function that the object defines and exports, whatever its version; NULL
