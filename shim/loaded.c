@@ -5,6 +5,7 @@
 #include "loaded.h"
 
 #include <stddef.h>
+#include <sys/auxv.h>
 
 struct loaded_search {
     const char *soname;
@@ -47,13 +48,33 @@ static bool loaded_read(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const char *
     return true;
 }
 
+/* The loader's list of objects, which it shows to debuggers by the program's own dynamic section.
+ * Not by _r_debug: to refer to that is to need the loader by name. */
+static const struct link_map *loaded_list(void)
+{
+    const ElfW(Phdr) *headers = (const void *)getauxval(AT_PHDR);
+    const ElfW(Dyn) *dynamic = NULL;
+    ElfW(Addr) base = 0;
+    for (unsigned long i = 0; headers && i < getauxval(AT_PHNUM); i++) {
+        if (headers[i].p_type == PT_PHDR)
+            base = (ElfW(Addr))headers - headers[i].p_vaddr;
+        else if (headers[i].p_type == PT_DYNAMIC)
+            dynamic = (const void *)(base + headers[i].p_vaddr);
+    }
+    for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
+        if (dynamic->d_tag == DT_DEBUG && dynamic->d_un.d_ptr)
+            return ((const struct r_debug *)dynamic->d_un.d_ptr)->r_map;
+    }
+    return NULL;
+}
+
 bool loaded_find_early(const char *soname, struct loaded_object *object)
 {
-    for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next) {
+    for (const struct link_map *map = loaded_list(); map; map = map->l_next) {
         if (map->l_ld && loaded_read(map->l_addr, map->l_ld, soname, object))
             return true;
     }
-    return false;
+    return loaded_find_object(soname, object); /* a program started as an argument of the loader */
 }
 
 static int loaded_visit(struct dl_phdr_info *info, size_t size, void *argument)
