@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The layout of a ledger file, pinned: a gpulimit-stat of yesterday reads a ledger of today. A row
+ * that must change means a new GPULIMIT_REGION_VERSION; new rows go into what is spare.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gpulimit/region.h"
+
+// clang-format off
+static const struct {
+    const char *name;
+    size_t offset;
+    size_t pinned;
+} members[] = {
+    {"header.magic", offsetof(struct gpulimit_header, magic), 0},
+    {"header.version", offsetof(struct gpulimit_header, version), 8},
+    {"header.header_bytes", offsetof(struct gpulimit_header, header_bytes), 12},
+    {"header.device_bytes", offsetof(struct gpulimit_header, device_bytes), 16},
+    {"header.entry_bytes", offsetof(struct gpulimit_header, entry_bytes), 20},
+    {"header.devices_offset", offsetof(struct gpulimit_header, devices_offset), 24},
+    {"header.kinds", offsetof(struct gpulimit_header, kinds), 28},
+    {"header.pid", offsetof(struct gpulimit_header, pid), 32},
+    {"header.uid", offsetof(struct gpulimit_header, uid), 36},
+    {"header.pid_namespace", offsetof(struct gpulimit_header, pid_namespace), 40},
+    {"header.start_ticks", offsetof(struct gpulimit_header, start_ticks), 48},
+    {"header.created_time_ns", offsetof(struct gpulimit_header, created_time_ns), 56},
+    {"header.created_mono_ns", offsetof(struct gpulimit_header, created_mono_ns), 64},
+    {"header.boot_id", offsetof(struct gpulimit_header, boot_id), 72},
+    {"header.library_version", offsetof(struct gpulimit_header, library_version), 112},
+    {"header.command", offsetof(struct gpulimit_header, command), 136},
+    {"header.notebook", offsetof(struct gpulimit_header, notebook), 1160},
+    {"header.slurm_job_id", offsetof(struct gpulimit_header, slurm_job_id), 1416},
+    {"header.cgroup", offsetof(struct gpulimit_header, cgroup), 1480},
+    {"header.limit_text", offsetof(struct gpulimit_header, limit_text), 1736},
+    {"header.group", offsetof(struct gpulimit_header, group), 1864},
+    {"header.command_bytes", offsetof(struct gpulimit_header, command_bytes), 1928},
+    {"header.count_mode", offsetof(struct gpulimit_header, count_mode), 1932},
+    {"header.ended_time_ns", offsetof(struct gpulimit_header, ended_time_ns), 1936},
+    {"header.entries_unlisted", offsetof(struct gpulimit_header, entries_unlisted), 1944},
+    {"header.extents_used", offsetof(struct gpulimit_header, extents_used), 1952},
+    {"header.extents", offsetof(struct gpulimit_header, extents), 1960},
+    {"extent.section", offsetof(struct gpulimit_extent, section), 0},
+    {"extent.count", offsetof(struct gpulimit_extent, count), 4},
+    {"extent.offset", offsetof(struct gpulimit_extent, offset), 8},
+    {"device.sequence", offsetof(struct gpulimit_device, sequence), 0},
+    {"device.in_use", offsetof(struct gpulimit_device, in_use), 4},
+    {"device.gpu_index", offsetof(struct gpulimit_device, gpu_index), 8},
+    {"device.total_bytes", offsetof(struct gpulimit_device, total_bytes), 16},
+    {"device.gpu_uuid", offsetof(struct gpulimit_device, gpu_uuid), 24},
+    {"device.limit_bytes", offsetof(struct gpulimit_device, limit_bytes), 72},
+    {"device.charged_bytes", offsetof(struct gpulimit_device, charged_bytes), 80},
+    {"device.requested_bytes", offsetof(struct gpulimit_device, requested_bytes), 88},
+    {"device.committed_bytes", offsetof(struct gpulimit_device, committed_bytes), 96},
+    {"device.overhead_bytes", offsetof(struct gpulimit_device, overhead_bytes), 104},
+    {"device.peak_bytes", offsetof(struct gpulimit_device, peak_bytes), 112},
+    {"device.live_allocations", offsetof(struct gpulimit_device, live_allocations), 120},
+    {"device.allocations_total", offsetof(struct gpulimit_device, allocations_total), 128},
+    {"device.frees_total", offsetof(struct gpulimit_device, frees_total), 136},
+    {"device.denials", offsetof(struct gpulimit_device, denials), 144},
+    {"device.denials_recovered", offsetof(struct gpulimit_device, denials_recovered), 152},
+    {"device.by_kind", offsetof(struct gpulimit_device, by_kind), 160},
+    {"entry.sequence", offsetof(struct gpulimit_entry, sequence), 0},
+    {"entry.place", offsetof(struct gpulimit_entry, place), 4},
+    {"entry.address", offsetof(struct gpulimit_entry, address), 8},
+    {"entry.requested_bytes", offsetof(struct gpulimit_entry, requested_bytes), 16},
+    {"entry.committed_bytes", offsetof(struct gpulimit_entry, committed_bytes), 24},
+    {"entry.born_mono_ns", offsetof(struct gpulimit_entry, born_mono_ns), 32},
+    {"entry.thread_id", offsetof(struct gpulimit_entry, thread_id), 40},
+    {"entry.site", offsetof(struct gpulimit_entry, site), 44},
+    {"entry.owner", offsetof(struct gpulimit_entry, owner), 48},
+};
+// clang-format on
+
+static void test_every_member_lies_where_version_1_has_it(void **state)
+{
+    (void)state;
+    assert_int_equal(GPULIMIT_REGION_VERSION, 1);
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        if (members[i].offset != members[i].pinned)
+            fail_msg("%s lies at %zu, not at %zu", members[i].name, members[i].offset,
+                     members[i].pinned);
+    }
+}
+
+static void test_records_are_as_large_as_in_version_1(void **state)
+{
+    (void)state;
+    assert_int_equal(sizeof(struct gpulimit_device), 512);
+    assert_int_equal(sizeof(struct gpulimit_entry), 64);
+    assert_int_equal(sizeof(struct gpulimit_extent), 16);
+    assert_int_equal(GPULIMIT_DEVICES_OFFSET, 4096);
+    assert_int_equal(GPULIMIT_EXTENTS_OFFSET, 12288);
+}
+
+static void test_kinds_keep_their_numbers(void **state)
+{
+    (void)state;
+    assert_int_equal(GPULIMIT_KIND_NONE, 0);
+    assert_int_equal(GPULIMIT_KIND_LINEAR, 1);
+    assert_int_equal(GPULIMIT_KIND_MANAGED, 2);
+    assert_int_equal(GPULIMIT_KIND_ASYNC, 3);
+    assert_int_equal(GPULIMIT_KIND_GRAPH, 4);
+    assert_int_equal(GPULIMIT_KIND_VMM, 5);
+    assert_int_equal(GPULIMIT_KIND_ARRAY, 6);
+    assert_int_equal(GPULIMIT_KIND_IMPORTED, 7);
+}
+
+static void test_a_place_holds_kind_device_and_api(void **state)
+{
+    (void)state;
+    uint32_t place = GPULIMIT_PLACE(GPULIMIT_KIND_VMM, 15, 4711);
+    assert_int_equal(GPULIMIT_PLACE_KIND(place), GPULIMIT_KIND_VMM);
+    assert_int_equal(GPULIMIT_PLACE_DEVICE(place), 15);
+    assert_int_equal(GPULIMIT_PLACE_API(place), 4711);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_member_lies_where_version_1_has_it),
+        cmocka_unit_test(test_records_are_as_large_as_in_version_1),
+        cmocka_unit_test(test_kinds_keep_their_numbers),
+        cmocka_unit_test(test_a_place_holds_kind_device_and_api),
+    };
+    return cmocka_run_group_tests_name("region layout", tests, NULL, NULL);
+}
