@@ -206,6 +206,8 @@ static void test_library_is_found_beside_the_program(void **state)
     assert_non_null(strstr(result.err, "--lib PATH"));
     tool_forget(&result);
     for (size_t i = 3; i-- > 0;) { /* the last place first: each is found before those behind it */
+        if (strcmp(test_places[i], getenv("TOOLS_LIBDIR")) == 0)
+            continue; /* the one that the build is configured for comes before all others */
         assert_int_equal(mkdir(test_places[i], 0755), 0);
         snprintf(path, sizeof(path), "%s/libgpulimit.so", test_places[i]);
         test_copy(test_library, path);
