@@ -214,11 +214,7 @@ bool driver_stream_pool(CUstream stream, bool per_thread, CUmemoryPool *pool, un
         return false;
     if (!driver_knows(found) || real.cuDeviceGetMemPool(pool, found) != CUDA_SUCCESS)
         return false;
-    int pool_device = found;
-    limit_pool_device((uint64_t)*pool, &pool_device);
-    if (pool_device == POOLS_HOST)
-        return false;
-    *device = (unsigned)pool_device;
+    *device = (unsigned)found; /* only a pool of the device itself can be its current one */
     return true;
 }
 

@@ -37,9 +37,8 @@ static bool limit_take(struct ticket *ticket)
 }
 
 /* Whether the request may well fit into what the driver holds already: a small piece into a block
- * that others have begun, a stream-ordered one into a hole of its pool. Measured on an H200: of
- * requests up to 8 MiB that a hole fitted none made the pool grow, of those up to 100 MiB one in
- * seventy. */
+ * that others have begun, a stream-ordered one into a hole of its pool. How often that is wrong:
+ * docs/gpu-results.md. */
 static bool limit_may_be_free(const struct ticket *ticket)
 {
     bool may = false;
