@@ -42,5 +42,10 @@ bool address_take_at(uint64_t start, uint64_t size)
 
 void address_give(uint64_t start, uint64_t size)
 {
-    arena_give(start < ADDRESS_LOW_END ? &low : &high, start, size);
+    arena_give(address_is_low(start) ? &low : &high, start, size);
+}
+
+bool address_is_low(uint64_t start)
+{
+    return start < ADDRESS_LOW_END;
 }

@@ -15,5 +15,6 @@ uint64_t address_take(uint64_t size, uint64_t alignment);
 uint64_t address_take_low(uint64_t size);
 bool address_take_at(uint64_t start, uint64_t size);
 void address_give(uint64_t start, uint64_t size);
+bool address_is_low(uint64_t start);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "context.h"
 
+#include "array.h"
 #include "backing.h"
 #include "linear.h"
 #include "process.h"
@@ -26,8 +27,9 @@ CUcontext context_create(CUdevice ordinal, unsigned flags, unsigned api_version)
     context->gpu = process.gpus[ordinal];
     context->flags = flags;
     context->api_version = api_version;
-    TAILQ_INIT(&context->blocks[0]);
-    TAILQ_INIT(&context->blocks[1]);
+    block_start(&context->linear, context->gpu, false);
+    block_start(&context->low, context->gpu, true);
+    block_start(&context->array, context->gpu, false);
     LIST_INSERT_HEAD(&contexts, context, of_process);
     return context;
 }
@@ -73,6 +75,7 @@ void context_end(CUcontext context)
         event_destroy(event);
     while ((stream = LIST_FIRST(&context->streams)) != NULL)
         stream_destroy(stream);
+    array_end_context(context);
     linear_free_context(context);
     context->is_alive = false;
     state_count_contexts(context->gpu, -1);

@@ -6,13 +6,13 @@
 #ifndef SIMGPU_CONTEXT_H
 #define SIMGPU_CONTEXT_H
 
+#include "block.h"
 #include "handle.h"
 #include "stream.h"
 
 #include <sys/queue.h>
 
 struct memory;
-struct block;
 
 struct CUctx_st {
     struct handle handle; /* never closed: a destroyed context stays known, and answers 709 */
@@ -23,10 +23,12 @@ struct CUctx_st {
     unsigned users; /* retains of the primary context, attaches of others */
     unsigned flags;
     unsigned api_version;
-    TAILQ_HEAD(, block) blocks[2];    /* shared by small allocations; [1]: below 4 GiB */
+    struct block_list linear, low, array;
     LIST_HEAD(, memory) memories;     /* what dies with it */
     LIST_HEAD(, CUstream_st) streams; /* those that the program created */
     LIST_HEAD(, CUevent_st) events;
+    LIST_HEAD(, CUarray_st) arrays;
+    LIST_HEAD(, CUmipmappedArray_st) mipmaps;
     struct CUstream_st *legacy, *per_thread; /* what stream 0 means */
     LIST_ENTRY(CUctx_st) of_process;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Which pointers are handles that we gave out: contexts, streams, events, graphs, pools, VMM
- * handles. A stale or made-up one is then answered with an error instead of a crash. Each such
- * object begins with a struct handle.
+ * handles, arrays. A stale or made-up one is then answered with an error instead of a crash. Each
+ * such object begins with a struct handle.
  */
 #ifndef SIMGPU_HANDLE_H
 #define SIMGPU_HANDLE_H
@@ -16,6 +16,8 @@ enum handle_kind {
     HANDLE_GRAPH,
     HANDLE_POOL,
     HANDLE_VMM,
+    HANDLE_ARRAY,
+    HANDLE_MIPMAP,
 };
 
 struct handle {

@@ -1,102 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// The block rule; see linear.h.
+// Memory that belongs to a context; see linear.h.
 
 #include "linear.h"
 
 #include "address.h"
-#include "arena.h"
-#include "backing.h"
 
 #include <stdlib.h>
 
-#define LINEAR_SPACING 512u
-#define LINEAR_MAX     ((uint64_t)1 << 50)
-#define MANAGED_MAX    ((uint64_t)1 << 46) /* 64 TiB succeeds, 128 does not */
-
-struct block {
-    uint64_t start;
-    unsigned live; /* allocations in it */
-    bool is_low;
-    struct arena rest;
-    TAILQ_ENTRY(block) of_context;
-};
-
-static struct block *block_create(CUcontext context, bool low)
-{
-    struct block *block = calloc(1, sizeof *block);
-
-    if (!block)
-        return NULL;
-    if (!backing_take(context->gpu, DRIVER_BLOCK))
-        goto free_block;
-    block->is_low = low;
-    block->start = low ? address_take_low(DRIVER_BLOCK) : address_take(DRIVER_BLOCK, 0);
-    if (!block->start)
-        goto give_backing;
-    if (!arena_give(&block->rest, block->start, DRIVER_BLOCK))
-        goto give_address;
-    TAILQ_INSERT_TAIL(&context->blocks[low], block, of_context);
-    return block;
-give_address:
-    address_give(block->start, DRIVER_BLOCK);
-give_backing:
-    backing_give(context->gpu, DRIVER_BLOCK);
-free_block:
-    free(block);
-    return NULL;
-}
-
-static void block_destroy(CUcontext context, struct block *block)
-{
-    TAILQ_REMOVE(&context->blocks[block->is_low], block, of_context);
-    arena_finish(&block->rest);
-    address_give(block->start, DRIVER_BLOCK);
-    backing_give(context->gpu, DRIVER_BLOCK);
-    free(block);
-}
-
-static struct memory *linear_allocate_small(CUcontext context, uint64_t bytes, bool low)
-{
-    uint64_t size = driver_round(bytes, LINEAR_SPACING), start = 0;
-    struct block *block;
-
-    TAILQ_FOREACH(block, &context->blocks[low], of_context)
-    if ((start = arena_take(&block->rest, size, LINEAR_SPACING)) != 0)
-        break;
-    if (!start) {
-        block = block_create(context, low);
-        if (!block)
-            return NULL;
-        start = arena_take(&block->rest, size, LINEAR_SPACING);
-    }
-    struct memory *memory = start ? memory_insert(MEMORY_LINEAR, start, bytes) : NULL;
-    if (memory) {
-        memory->block = block;
-        block->live++;
-    } else if (start) {
-        arena_give(&block->rest, start, size);
-    }
-    if (!block->live)
-        block_destroy(context, block);
-    return memory;
-}
-
-static struct memory *linear_allocate_large(CUcontext context, uint64_t bytes, bool low)
-{
-    uint64_t size = driver_round(bytes, DRIVER_BLOCK);
-
-    if (!backing_take(context->gpu, size))
-        return NULL;
-    uint64_t start = low ? address_take_low(size) : address_take(size, 0);
-    struct memory *memory = start ? memory_insert(MEMORY_LINEAR, start, bytes) : NULL;
-    if (!memory) {
-        if (start)
-            address_give(start, size);
-        backing_give(context->gpu, size);
-    }
-    return memory;
-}
+#define LINEAR_MAX  ((uint64_t)1 << 50)
+#define MANAGED_MAX ((uint64_t)1 << 46) /* 64 TiB succeeds, 128 does not */
 
 static struct memory *linear_own(struct memory *memory, CUcontext context)
 {
@@ -110,11 +23,18 @@ static struct memory *linear_own(struct memory *memory, CUcontext context)
 
 struct memory *linear_allocate(CUcontext context, uint64_t bytes, bool low)
 {
+    struct block_list *list = low ? &context->low : &context->linear;
+    struct block *block;
+
     if (bytes > LINEAR_MAX)
         return NULL;
-    return linear_own(bytes < DRIVER_BLOCK ? linear_allocate_small(context, bytes, low)
-                                           : linear_allocate_large(context, bytes, low),
-                      context);
+    uint64_t start = block_take(list, bytes, &block);
+    struct memory *memory = start ? memory_insert(MEMORY_LINEAR, start, bytes) : NULL;
+    if (memory)
+        memory->block = block;
+    else if (start)
+        block_give(list, block, start, bytes);
+    return linear_own(memory, context);
 }
 
 struct memory *linear_allocate_managed(CUcontext context, uint64_t bytes)
@@ -145,19 +65,13 @@ void linear_free(struct memory *memory)
     LIST_REMOVE(memory, of_owner);
     if (memory->is_leaving)
         LIST_REMOVE(memory, of_stream);
-    if (memory->kind == MEMORY_HOST) {
+    if (memory->kind == MEMORY_HOST)
         free((void *)(uintptr_t)start);
-    } else if (memory->block) {
-        struct block *block = memory->block;
-
-        arena_give(&block->rest, start, driver_round(bytes, LINEAR_SPACING));
-        if (--block->live == 0)
-            block_destroy(memory->context, block);
-    } else {
+    else if (memory->kind == MEMORY_MANAGED)
         address_give(start, driver_round(bytes, DRIVER_BLOCK));
-        if (memory->kind == MEMORY_LINEAR)
-            backing_give(memory->context->gpu, driver_round(bytes, DRIVER_BLOCK));
-    }
+    else
+        block_give(address_is_low(start) ? &memory->context->low : &memory->context->linear,
+                   memory->block, start, bytes);
     memory_remove(memory);
 }
 

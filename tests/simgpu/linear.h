@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory of cuMemAlloc, cuMemAllocPitch and cuMemAllocManaged, by the block rule: requests below 2
- * MiB share blocks of 2 MiB of their context, first fit, 512 bytes apart; larger ones are rounded
- * up to whole blocks. Managed memory costs nothing: nothing here ever touches it. Also host memory,
+ * Memory of cuMemAlloc, cuMemAllocPitch and cuMemAllocManaged: the first two by the block rule
+ * (block.h); managed memory costs nothing, since nothing here ever touches it. Also host memory,
  * which dies with its context as well. Called under the driver's lock.
  */
 #ifndef SIMGPU_LINEAR_H
