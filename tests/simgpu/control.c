@@ -15,7 +15,12 @@ uint64_t simgpu_calls(const char *symbol)
 
 void simgpu_fail_next(const char *symbol, int result)
 {
-    symbols_fail_next(symbol, (CUresult)result);
+    symbols_fail_after(symbol, 0, (CUresult)result);
+}
+
+void simgpu_fail_after(const char *symbol, unsigned calls, int result)
+{
+    symbols_fail_after(symbol, calls, (CUresult)result);
 }
 
 static uint64_t control_read(int device, uint64_t (*figure)(unsigned))

@@ -40,6 +40,9 @@ SIMGPU_EXPORT uint64_t simgpu_calls(const char *symbol);
  * Unknown names are ignored. */
 SIMGPU_EXPORT void simgpu_fail_next(const char *symbol, int result);
 
+/* The same, but so many calls go by first. */
+SIMGPU_EXPORT void simgpu_fail_after(const char *symbol, unsigned calls, int result);
+
 /* What all living processes hold on the device. */
 SIMGPU_EXPORT uint64_t simgpu_device_used(int device);
 

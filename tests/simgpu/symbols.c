@@ -30,6 +30,7 @@ static const struct {
 
 static _Atomic uint64_t calls[SYMBOLS];
 static _Atomic int failures[SYMBOLS]; /* 0: none armed */
+static _Atomic int skips[SYMBOLS];    /* calls that go by before it */
 
 static bool symbols_has_list(const char *base, bool per_thread)
 {
@@ -66,6 +67,8 @@ CUresult symbols_count_call(enum symbol symbol)
     atomic_fetch_add_explicit(&calls[symbol], 1, memory_order_relaxed); /* only a count */
     if (!atomic_load_explicit(&failures[symbol], memory_order_relaxed)) /* the exchange decides */
         return CUDA_SUCCESS;
+    if (atomic_load(&skips[symbol]) > 0 && atomic_fetch_sub(&skips[symbol], 1) > 0)
+        return CUDA_SUCCESS;
     return (CUresult)atomic_exchange(&failures[symbol], 0);
 }
 
@@ -85,10 +88,12 @@ uint64_t symbols_calls(const char *name)
     return i < SYMBOLS ? atomic_load(&calls[i]) : 0;
 }
 
-void symbols_fail_next(const char *name, CUresult result)
+void symbols_fail_after(const char *name, unsigned calls_before, CUresult result)
 {
     unsigned i = symbols_index(name);
 
-    if (i < SYMBOLS)
-        atomic_store(&failures[i], (int)result);
+    if (i >= SYMBOLS)
+        return;
+    atomic_store(&skips[i], (int)calls_before);
+    atomic_store(&failures[i], (int)result);
 }

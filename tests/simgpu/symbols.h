@@ -25,6 +25,6 @@ CUdriverProcAddressQueryResult symbols_find(const char *base, int version, bool 
 CUresult symbols_count_call(enum symbol symbol);
 
 uint64_t symbols_calls(const char *name); /* 0 for unknown names */
-void symbols_fail_next(const char *name, CUresult result);
+void symbols_fail_after(const char *name, unsigned calls_before, CUresult result);
 
 #endif
