@@ -33,11 +33,21 @@ static void books_after_fork_in_child(void)
     ledger_clear(&books_kept.ledger);
     table_clear(&books_kept.blocks.users);
     mappings_clear(&books_kept.mappings);
+    table_clear(&books_kept.overhead);
     table_clear(&books_kept.contexts);
     pools_clear(&books_kept.pools);
+    graphs_clear(&books_kept.graphs);
+    for (unsigned device = 0; device < BUDGET_DEVICES; device++) {
+        books_kept.arrays[device] = (struct shares){0};
+        pools_remove(&books_kept.graph_memory[device]);
+    }
     grow_release((void **)&books_kept.later.entries, &books_kept.later.capacity,
                  sizeof(struct ledger_entry));
     books_kept.later.count = 0;
+    grow_release((void **)&books_kept.exports.kept, &books_kept.exports.capacity,
+                 sizeof(struct export));
+    books_kept.exports.count = 0;
+    books_kept.imports = 0;
     pthread_mutex_unlock(&books_mutex);
     books_in_child();
 }

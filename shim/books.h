@@ -11,13 +11,29 @@
 #define SHIM_BOOKS_H
 
 #include "blocks.h"
+#include "graphs.h"
 #include "ledger.h"
 #include "mappings.h"
 #include "pools.h"
+#include "shares.h"
 
 /* Linear memory freed in stream order, which the device still holds. */
 struct later {
     struct ledger_entry *entries;
+    uint32_t count, capacity;
+};
+
+/* Memory of cuMemCreate that has neither handle nor mapping, but may live on by what was exported
+ * of it. */
+struct export
+{
+    uint32_t entry; /* in the ledger */
+    int descriptor; /* -1: none */
+    uint64_t inode, filesystem;
+};
+
+struct exports {
+    struct export *kept;
     uint32_t count, capacity;
 };
 
@@ -26,7 +42,13 @@ struct books {
     struct blocks blocks;     /* linear memory */
     struct pools pools;       /* stream-ordered memory */
     struct mappings mappings; /* memory of cuMemCreate */
+    struct shares arrays[BUDGET_DEVICES];
+    struct graphs graphs; /* executable graphs that need memory */
+    struct pool graph_memory[BUDGET_DEVICES];
     struct later later;
+    struct exports exports;
+    uint32_t imports;      /* handles to memory that was imported */
+    struct table overhead; /* context and number of a setting -> bytes that it takes */
     struct table contexts; /* contexts that the program created itself -> users */
 };
 

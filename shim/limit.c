@@ -19,9 +19,9 @@ static uint64_t limit_most(enum gpulimit_kind kind, uint64_t bytes)
 {
     if (limit_counts_requests())
         return bytes;
-    if (kind == GPULIMIT_KIND_LINEAR)
+    if (kind == GPULIMIT_KIND_LINEAR || kind == GPULIMIT_KIND_ARRAY)
         return blocks_most(bytes);
-    if (kind == GPULIMIT_KIND_ASYNC)
+    if (kind == GPULIMIT_KIND_ASYNC || kind == GPULIMIT_KIND_GRAPH)
         return pools_most(bytes);
     return bytes;
 }
@@ -47,6 +47,8 @@ static bool limit_may_be_free(const struct ticket *ticket)
     struct books *books = books_lock();
     if (ticket->kind == GPULIMIT_KIND_LINEAR) {
         may = ticket->bytes < BLOCKS_BYTES && books->blocks.users.count > 0;
+    } else if (ticket->kind == GPULIMIT_KIND_ARRAY) {
+        may = shares_fit(&books->arrays[ticket->device], ticket->bytes);
     } else if (ticket->kind == GPULIMIT_KIND_ASYNC) {
         struct pool *pool = pools_find(&books->pools, ticket->owner);
         may = pool && holes_fit(&pool->holes, ticket->bytes);
@@ -92,24 +94,6 @@ static void limit_refuse(const struct ticket *ticket)
     tell_refusal(ticket);
 }
 
-/* Announces an allocation to its pool. Returns false if there is no room for one more pool. */
-static bool limit_begin_in_pool(struct ticket *ticket)
-{
-    if (ticket->kind != GPULIMIT_KIND_ASYNC)
-        return true;
-    if (!limit_counts_requests())
-        ticket->pool_bytes = ticket->held_bytes;
-    struct books *books = books_lock();
-    struct pool *pool = pools_insert(&books->pools, ticket->owner, (int)ticket->device);
-    if (pool) {
-        ticket->pool_number = pools_begin(pool, ticket->pool_bytes);
-        pool->live++; /* from now on, so that its place outlives a destruction meanwhile */
-        ticket->pool = (uint16_t)(pool - books->pools.places);
-    }
-    books_unlock();
-    return pool != NULL;
-}
-
 bool limit_reserve(struct ticket *ticket, enum gpulimit_kind kind, unsigned device, uint64_t owner,
                    enum api api, uint64_t bytes)
 {
@@ -147,20 +131,12 @@ static bool limit_measure(struct books *books, const struct ticket *ticket, uint
         *cost = pools_end(pool, ticket->pool_bytes, &ticket->reading);
         holes_fill(&pool->holes, address, bytes, *cost > 0 ? (uint64_t)*cost : 0,
                    pools_was_alone(pool, ticket->pool_number));
+    } else if (ticket->kind == GPULIMIT_KIND_ARRAY) {
+        *cost = (int64_t)shares_add(&books->arrays[ticket->device], bytes);
     } else {
         *cost = (int64_t)bytes;
     }
     return true;
-}
-
-void limit_leave_pool(struct books *books, unsigned device, uint16_t place)
-{
-    struct pool *pool = &books->pools.places[place];
-    if (--pool->live > 0 || pool->handle != 0)
-        return;
-    /* Destroyed by the program before: with its last allocation the driver frees all it has. */
-    limit_note_change(books, device, GPULIMIT_KIND_ASYNC, -(int64_t)pool->reserved_bytes);
-    pools_remove(pool);
 }
 
 /* Undoes limit_measure, as far as the driver will undo what was measured. */
@@ -169,6 +145,8 @@ static void limit_unmeasure(struct books *books, const struct ticket *ticket, ui
 {
     if (ticket->kind == GPULIMIT_KIND_LINEAR) {
         blocks_remove(&books->blocks, address, bytes);
+    } else if (ticket->kind == GPULIMIT_KIND_ARRAY) {
+        shares_remove(&books->arrays[ticket->device], bytes);
     } else if (ticket->kind == GPULIMIT_KIND_ASYNC) {
         /* The pool holds the growth until it is trimmed: it stays charged until a reading says
          * otherwise. */
@@ -177,31 +155,7 @@ static void limit_unmeasure(struct books *books, const struct ticket *ticket, ui
     }
 }
 
-/* Gives back what a request held and did not need. While another of its pool counts on a hole, that
- * one gets it: without having grown, this request lies in a hole itself, and it may be the same. */
-static void limit_give_surplus(struct books *books, const struct ticket *ticket, uint64_t bytes)
-{
-    struct pool *pool = &books->pools.places[ticket->pool];
-    if (ticket->kind == GPULIMIT_KIND_ASYNC && pool->has_grace)
-        pool->spare_bytes += bytes;
-    else
-        budget_give(ticket->device, bytes);
-}
-
-/* A request that counted on a hole is over: what others left for it is its own. */
-static void limit_end_grace(struct books *books, struct ticket *ticket)
-{
-    struct pool *pool = &books->pools.places[ticket->pool];
-    if (ticket->kind != GPULIMIT_KIND_ASYNC || !ticket->has_grace)
-        return;
-    ticket->held_bytes += pool->spare_bytes;
-    pool->spare_bytes = 0;
-    pool->has_grace = false;
-}
-
-/* Exchanges what is held for what is to be charged: the cost may be negative, of a pool that shrank
- * meanwhile. Returns false, with what was held, if that does not fit. */
-static bool limit_settle(struct books *books, struct ticket *ticket, int64_t charge)
+bool limit_settle(struct books *books, struct ticket *ticket, int64_t charge)
 {
     limit_end_grace(books, ticket);
     int64_t more = charge - (int64_t)ticket->held_bytes;
@@ -282,8 +236,8 @@ void limit_give_up(const struct ticket *ticket)
 void limit_cancel(struct ticket *ticket)
 {
     struct books *books = books_lock();
-    if (ticket->kind == GPULIMIT_KIND_ASYNC) {
-        struct pool *pool = &books->pools.places[ticket->pool];
+    struct pool *pool = limit_pool_of(books, ticket);
+    if (pool) {
         limit_note_change(books, ticket->device, ticket->kind,
                           pools_cancel(pool, ticket->pool_bytes));
         limit_end_grace(books, ticket);
@@ -306,11 +260,6 @@ void limit_note_change(struct books *books, unsigned device, enum gpulimit_kind 
     ledger_publish(&books->ledger, device, kind);
 }
 
-struct holes *limit_holes(struct books *books, const struct ledger_entry *entry)
-{
-    return &books->pools.places[entry->pool].holes;
-}
-
 /* Takes an entry out of the books; the budget still has it. */
 static void limit_take_out(struct books *books, uint32_t number, struct removal *removal)
 {
@@ -319,6 +268,8 @@ static void limit_take_out(struct books *books, uint32_t number, struct removal 
     if (entry->kind == GPULIMIT_KIND_LINEAR)
         removal->freed_bytes =
             blocks_remove(&books->blocks, entry->address, entry->requested_bytes);
+    else if (entry->kind == GPULIMIT_KIND_ARRAY)
+        removal->freed_bytes = shares_remove(&books->arrays[entry->device], entry->requested_bytes);
     else if (entry->kind == GPULIMIT_KIND_ASYNC)
         removal->freed_bytes = 0; /* the pool keeps it */
     else
@@ -396,6 +347,8 @@ void limit_restore(const struct removal *removal)
         if (entry->kind == GPULIMIT_KIND_ASYNC)
             limit_leave_pool(books, entry->device, entry->pool);
     } else {
+        if (entry->kind == GPULIMIT_KIND_ARRAY)
+            bytes = shares_add(&books->arrays[entry->device], entry->requested_bytes);
         int64_t change = (int64_t)(bytes - removal->freed_bytes);
         if (!limit_counts_requests())
             budget_adjust(entry->device, change);

@@ -20,11 +20,30 @@ static inline bool limit_counts_requests(void)
 void limit_note_change(struct books *books, unsigned device, enum gpulimit_kind kind,
                        int64_t bytes);
 
+/* What memory of a request's kind is reserved in: its pool, or its device's graph memory. NULL for
+ * other kinds. */
+struct pool *limit_pool_of(struct books *books, const struct ticket *ticket);
+
+/* Announces a request to its pool, with the books unlocked. Returns false if there is no room for
+ * one more pool. */
+bool limit_begin_in_pool(struct ticket *ticket);
+
 /* One allocation less in a pool, of which `place` is the place. */
 void limit_leave_pool(struct books *books, unsigned device, uint16_t place);
 
 /* The holes of the pool that an entry of stream-ordered memory lies in. */
 struct holes *limit_holes(struct books *books, const struct ledger_entry *entry);
+
+/* Gives back what a request held and did not need. While another of its pool counts on a hole, that
+ * one gets it: without having grown, this request lies in a hole itself, and it may be the same. */
+void limit_give_surplus(struct books *books, const struct ticket *ticket, uint64_t bytes);
+
+/* A request that counted on a hole is over: what others left for it is its own. */
+void limit_end_grace(struct books *books, struct ticket *ticket);
+
+/* Exchanges what is held for what is to be charged: that may be negative, of a pool that shrank
+ * meanwhile. Returns false, with what was held, if it does not fit. */
+bool limit_settle(struct books *books, struct ticket *ticket, int64_t charge);
 
 /* Gives the budget what was taken out of the books. */
 void limit_give_back(const struct removal *removal);
@@ -32,6 +51,15 @@ void limit_give_back(const struct removal *removal);
 /* Ends the wait for memory that was freed in stream order: entry number `number` of books->later.
  * The last one takes its place. */
 void limit_end_wait(struct books *books, uint32_t number);
+
+/* A context, or if that is 0 the primary one of a device, is gone, and with it what its settings
+ * took. */
+void limit_end_overhead(struct books *books, uint64_t context, unsigned device);
+
+/* Memory of cuMemCreate has lost its last handle and mapping. Returns true if it may live on by an
+ * export: it is then kept charged until limit_release_exports finds otherwise. */
+bool limit_keep_export(struct books *books, const struct mappings_object *object);
+void limit_release_exports(struct books *books);
 
 /* Removes an entry, with what it stood for in blocks, pools and budget, and shows it. */
 void limit_remove_entry(struct books *books, uint32_t number);

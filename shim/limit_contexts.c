@@ -33,7 +33,8 @@ uint64_t limit_context_mark(void)
 /* What a context owns and takes along. */
 static bool limit_dies_with_context(const struct ledger_entry *entry, uint64_t mark)
 {
-    return (entry->kind == GPULIMIT_KIND_LINEAR || entry->kind == GPULIMIT_KIND_MANAGED) &&
+    return (entry->kind == GPULIMIT_KIND_LINEAR || entry->kind == GPULIMIT_KIND_MANAGED ||
+            entry->kind == GPULIMIT_KIND_ARRAY) &&
            entry->serial <= mark;
 }
 
@@ -59,6 +60,7 @@ static void limit_remove_owned(struct books *books, uint64_t context, unsigned d
         if (entry->serial <= mark && limit_is_owned(books, entry, context, device))
             limit_end_wait(books, number);
     }
+    limit_end_overhead(books, context, device);
 }
 
 void limit_context_destroyed(uint64_t context, uint64_t mark)

@@ -9,6 +9,70 @@
 #include <sched.h>
 #include <stdatomic.h>
 
+struct pool *limit_pool_of(struct books *books, const struct ticket *ticket)
+{
+    if (ticket->kind == GPULIMIT_KIND_ASYNC)
+        return &books->pools.places[ticket->pool];
+    if (ticket->kind == GPULIMIT_KIND_GRAPH)
+        return &books->graph_memory[ticket->device];
+    return NULL;
+}
+
+bool limit_begin_in_pool(struct ticket *ticket)
+{
+    if (ticket->kind != GPULIMIT_KIND_ASYNC && ticket->kind != GPULIMIT_KIND_GRAPH)
+        return true;
+    if (!limit_counts_requests())
+        ticket->pool_bytes = ticket->held_bytes;
+    struct books *books = books_lock();
+    struct pool *pool = ticket->kind == GPULIMIT_KIND_GRAPH
+                            ? limit_pool_of(books, ticket)
+                            : pools_insert(&books->pools, ticket->owner, (int)ticket->device);
+    if (pool) {
+        ticket->pool_number = pools_begin(pool, ticket->pool_bytes);
+        if (ticket->kind == GPULIMIT_KIND_ASYNC) {
+            pool->live++; /* from now on, so that its place outlives a destruction meanwhile */
+            ticket->pool = (uint16_t)(pool - books->pools.places);
+        }
+    }
+    books_unlock();
+    return pool != NULL;
+}
+
+void limit_leave_pool(struct books *books, unsigned device, uint16_t place)
+{
+    struct pool *pool = &books->pools.places[place];
+    if (--pool->live > 0 || pool->handle != 0)
+        return;
+    /* Destroyed by the program before: with its last allocation the driver frees all it has. */
+    limit_note_change(books, device, GPULIMIT_KIND_ASYNC, -(int64_t)pool->reserved_bytes);
+    pools_remove(pool);
+}
+
+void limit_give_surplus(struct books *books, const struct ticket *ticket, uint64_t bytes)
+{
+    struct pool *pool = limit_pool_of(books, ticket);
+    if (pool && pool->has_grace)
+        pool->spare_bytes += bytes;
+    else
+        budget_give(ticket->device, bytes);
+}
+
+void limit_end_grace(struct books *books, struct ticket *ticket)
+{
+    struct pool *pool = limit_pool_of(books, ticket);
+    if (!pool || !ticket->has_grace)
+        return;
+    ticket->held_bytes += pool->spare_bytes;
+    pool->spare_bytes = 0;
+    pool->has_grace = false;
+}
+
+struct holes *limit_holes(struct books *books, const struct ledger_entry *entry)
+{
+    return &books->pools.places[entry->pool].holes;
+}
+
 void limit_pool_created(uint64_t pool, int device)
 {
     struct books *books = books_lock();

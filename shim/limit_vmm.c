@@ -9,9 +9,16 @@
 /* Removes the memory of an object that nothing keeps alive any more. */
 static void limit_reap(struct books *books, uint32_t object)
 {
-    uint32_t number;
-    if (mappings_reap(&books->mappings, object, &number))
-        limit_remove_entry(books, number);
+    struct mappings_object dead;
+    if (!mappings_reap(&books->mappings, object, &dead))
+        return;
+    if (ledger_at(&books->ledger, dead.entry)->kind == GPULIMIT_KIND_IMPORTED) {
+        books->imports--;
+        limit_remove_entry(books, dead.entry);
+        limit_release_exports(books);
+    } else if (!limit_keep_export(books, &dead)) {
+        limit_remove_entry(books, dead.entry);
+    }
 }
 
 void limit_handle_detach(uint64_t handle, uint32_t *object)
@@ -70,8 +77,12 @@ void limit_handle_imported(uint64_t handle, unsigned device, enum api api)
                                  .api = (uint16_t)api};
     uint32_t stale;
     uint32_t number = ledger_insert(&books->ledger, &entry, &stale);
-    if (number != LEDGER_NONE && mappings_create(&books->mappings, handle, number) == MAPPINGS_NONE)
-        ledger_remove(&books->ledger, number);
+    if (number != LEDGER_NONE) {
+        if (mappings_create(&books->mappings, handle, number) != MAPPINGS_NONE)
+            books->imports++;
+        else
+            ledger_remove(&books->ledger, number);
+    }
     ledger_publish(&books->ledger, device, GPULIMIT_KIND_IMPORTED);
     books_unlock();
 }

@@ -119,13 +119,13 @@ uint32_t mappings_unmap_next(struct mappings *mappings, uint64_t *at, uint64_t e
     return MAPPINGS_NONE;
 }
 
-bool mappings_reap(struct mappings *mappings, uint32_t object, uint32_t *entry)
+bool mappings_reap(struct mappings *mappings, uint32_t object, struct mappings_object *dead)
 {
-    struct mappings_object *dead = &mappings->objects[object];
-    if (dead->handles > 0 || dead->maps > 0)
+    struct mappings_object *place = &mappings->objects[object];
+    if (place->handles > 0 || place->maps > 0)
         return false;
-    *entry = dead->entry;
-    dead->next_free = mappings->free_object;
+    *dead = *place;
+    place->next_free = mappings->free_object;
     mappings->free_object = object + 1;
     return true;
 }

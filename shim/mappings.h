@@ -20,6 +20,9 @@ struct mappings_object {
     uint32_t maps;    /* mappings */
     uint32_t entry;   /* the caller's: the ledger's entry of this memory */
     uint32_t next_free;
+    bool is_exported; /* the caller's, likewise below: under this descriptor, or -1 */
+    int descriptor;
+    uint64_t inode, filesystem;
 };
 
 struct mappings_range {
@@ -66,9 +69,9 @@ bool mappings_map(struct mappings *mappings, uint32_t object, uint64_t address, 
  * of its object, which has one mapping less, or MAPPINGS_NONE when the range holds no more. */
 uint32_t mappings_unmap_next(struct mappings *mappings, uint64_t *at, uint64_t end);
 
-/* Removes an object that has neither handle nor mapping, and sets *entry. Returns false if it still
- * has. */
-bool mappings_reap(struct mappings *mappings, uint32_t object, uint32_t *entry);
+/* Removes an object that has neither handle nor mapping, and sets *dead to what it was. Returns
+ * false if it still has. */
+bool mappings_reap(struct mappings *mappings, uint32_t object, struct mappings_object *dead);
 
 /* Gives the memory back and leaves an empty structure. */
 void mappings_clear(struct mappings *mappings);

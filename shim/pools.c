@@ -5,6 +5,7 @@
 #include "pools.h"
 
 #include <stddef.h>
+#include <string.h>
 
 uint64_t pools_most(uint64_t bytes)
 {
@@ -44,7 +45,7 @@ struct pool *pools_insert(struct pools *pools, uint64_t handle, int device)
 
 void pools_remove(struct pool *pool)
 {
-    *pool = (struct pool){0};
+    memset(pool, 0, sizeof *pool); /* not by a compound literal: it would go over the stack */
 }
 
 void pools_clear(struct pools *pools)

@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 
 #define CONTEXT UINT64_C(0xc0)
-#define OTHER   UINT64_C(0xc1)
+#define OTHER   UINT64_C(0xc8)
 #define POOL    UINT64_C(0xb0)
 #define BASE    UINT64_C(0x7f0000000000)
 

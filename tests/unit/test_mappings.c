@@ -24,33 +24,33 @@ static uint32_t unmap(uint64_t address, uint64_t bytes)
 
 static void test_released_before_unmapped_dies_with_the_mapping(void **state)
 {
-    uint32_t entry;
+    struct mappings_object dead;
     (void)state;
     uint32_t object = mappings_create(&mappings, 5, 77);
     assert_true(mappings_map(&mappings, object, BASE, MIB(32)));
     mappings_release(&mappings, object);
-    assert_false(mappings_reap(&mappings, object, &entry));
+    assert_false(mappings_reap(&mappings, object, &dead));
     assert_int_equal(mappings_find(&mappings, 5), MAPPINGS_NONE);
     assert_int_equal(unmap(BASE, MIB(32)), object);
-    assert_true(mappings_reap(&mappings, object, &entry));
-    assert_int_equal(entry, 77);
+    assert_true(mappings_reap(&mappings, object, &dead));
+    assert_int_equal(dead.entry, 77);
 }
 
 static void test_unmapped_before_released_dies_with_the_handle(void **state)
 {
-    uint32_t entry;
+    struct mappings_object dead;
     (void)state;
     uint32_t object = mappings_create(&mappings, 5, 77);
     assert_true(mappings_map(&mappings, object, BASE, MIB(32)));
     assert_int_equal(unmap(BASE, MIB(32)), object);
-    assert_false(mappings_reap(&mappings, object, &entry));
+    assert_false(mappings_reap(&mappings, object, &dead));
     mappings_release(&mappings, object);
-    assert_true(mappings_reap(&mappings, object, &entry));
+    assert_true(mappings_reap(&mappings, object, &dead));
 }
 
 static void test_two_mappings_and_a_retained_handle_all_count(void **state)
 {
-    uint32_t entry;
+    struct mappings_object dead;
     (void)state;
     uint32_t object = mappings_create(&mappings, 5, 77);
     assert_true(mappings_map(&mappings, object, BASE, MIB(32)));
@@ -61,9 +61,9 @@ static void test_two_mappings_and_a_retained_handle_all_count(void **state)
     assert_int_equal(mappings_find(&mappings, 5), object);
     assert_int_equal(unmap(BASE, MIB(32)), object);
     assert_int_equal(unmap(BASE + MIB(64), MIB(32)), object);
-    assert_false(mappings_reap(&mappings, object, &entry));
+    assert_false(mappings_reap(&mappings, object, &dead));
     mappings_release(&mappings, object);
-    assert_true(mappings_reap(&mappings, object, &entry));
+    assert_true(mappings_reap(&mappings, object, &dead));
 }
 
 static void test_a_handle_handed_out_again_is_another_object(void **state)
@@ -109,15 +109,15 @@ static void test_addresses_that_nobody_mapped_are_found_nowhere_and_soon(void **
 
 static void test_numbers_are_used_again(void **state)
 {
-    uint32_t entry;
+    struct mappings_object dead;
     (void)state;
     for (uint32_t i = 0; i < 100000; i++) {
         uint32_t object = mappings_create(&mappings, 9, i);
         assert_true(mappings_map(&mappings, object, BASE, MIB(2)));
         mappings_release(&mappings, object);
         assert_int_equal(unmap(BASE, MIB(2)), object);
-        assert_true(mappings_reap(&mappings, object, &entry));
-        assert_int_equal(entry, i);
+        assert_true(mappings_reap(&mappings, object, &dead));
+        assert_int_equal(dead.entry, i);
     }
     assert_int_equal(mappings.objects_used, 1);
     assert_int_equal(mappings.ranges_used, 1);

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The bookkeeping of graphs.h.
+ */
+#include "graphs.h"
+
+#include "grow.h"
+
+bool graphs_insert(struct graphs *graphs, uint64_t handle, unsigned device, uint64_t need_bytes)
+{
+    uint32_t number = graphs->free_list - 1;
+    if (graphs->free_list == 0) {
+        if (graphs->used == graphs->capacity &&
+            !grow_array((void **)&graphs->execs, &graphs->capacity, sizeof(struct graphs_exec)))
+            return false;
+        number = graphs->used;
+    }
+    if (!table_set(&graphs->by_handle, handle, number))
+        return false;
+    if (graphs->free_list)
+        graphs->free_list = graphs->execs[number].next_free;
+    else
+        graphs->used++;
+    graphs->execs[number] = (struct graphs_exec){.need_bytes = need_bytes, .device = device};
+    return true;
+}
+
+static struct graphs_exec *graphs_find(struct graphs *graphs, uint64_t handle)
+{
+    const uint64_t *number = table_find(&graphs->by_handle, handle);
+    return number ? &graphs->execs[*number] : NULL;
+}
+
+struct graphs_exec *graphs_find_needy(struct graphs *graphs, uint64_t handle)
+{
+    struct graphs_exec *exec = graphs_find(graphs, handle);
+    return exec && !(exec->is_backed && exec->trims == graphs->trims[exec->device]) ? exec : NULL;
+}
+
+void graphs_back(struct graphs *graphs, uint64_t handle)
+{
+    struct graphs_exec *exec = graphs_find(graphs, handle);
+    if (!exec)
+        return;
+    exec->is_backed = true;
+    exec->trims = graphs->trims[exec->device];
+}
+
+void graphs_remove(struct graphs *graphs, uint64_t handle)
+{
+    const uint64_t *found = table_find(&graphs->by_handle, handle);
+    if (!found)
+        return;
+    uint32_t number = (uint32_t)*found;
+    table_remove(&graphs->by_handle, handle);
+    graphs->execs[number].next_free = graphs->free_list;
+    graphs->free_list = number + 1;
+}
+
+void graphs_trim(struct graphs *graphs, unsigned device)
+{
+    graphs->trims[device]++;
+}
+
+void graphs_clear(struct graphs *graphs)
+{
+    table_clear(&graphs->by_handle);
+    grow_release((void **)&graphs->execs, &graphs->capacity, sizeof(struct graphs_exec));
+    *graphs = (struct graphs){0};
+}
