@@ -5,20 +5,20 @@
 #include "driver.h"
 
 #include "budget.h"
+#include "limit_exports.h"
 #include "limit_later.h"
 #include "limit_pools.h"
 #include "real.h"
 #include "start.h"
 
-/* Enters RELAXED mode; the mode before comes back with a second exchange. */
-static CUstreamCaptureMode driver_relax(void)
+CUstreamCaptureMode driver_relax(void)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     real.cuThreadExchangeStreamCaptureMode(&mode);
     return mode;
 }
 
-static void driver_unrelax(CUstreamCaptureMode mode)
+void driver_unrelax(CUstreamCaptureMode mode)
 {
     real.cuThreadExchangeStreamCaptureMode(&mode);
 }
@@ -73,6 +73,7 @@ static void driver_ask_later(void)
 
 void driver_look(unsigned device)
 {
+    limit_look_at_exports();
     driver_ask_later();
     driver_ask_pools(device, false);
 }
@@ -89,6 +90,7 @@ void driver_look_everywhere(void)
 
 static void driver_reclaim(unsigned device)
 {
+    limit_look_at_exports();
     driver_ask_later();
     driver_ask_pools(device, true);
 }

@@ -45,6 +45,25 @@ bool driver_read_pool(CUmemoryPool pool, struct pool_reading *reading);
  * pool. */
 void driver_return_to_pool(CUdeviceptr address, CUmemoryPool pool);
 
+/* What an array will take: asked of a twin that takes nothing (DEFERRED_MAPPING), or computed where
+ * the driver will not say. levels is 0 for one that is not mipmapped. Returns false where it takes
+ * nothing (sparse, deferred). */
+bool driver_array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned levels,
+                        uint64_t *bytes);
+
+/* How many threads a device can have resident at once: each has a stack. */
+uint64_t driver_resident_threads(unsigned device);
+
+/* What the memory nodes of a graph need, and on which device. Returns false if it has none. */
+bool driver_graph_need(CUgraph graph, unsigned *device, uint64_t *need_bytes);
+
+/* What the graphs of a device hold now. Returns false if the driver would not say. */
+bool driver_read_graph_memory(unsigned device, struct pool_reading *reading);
+
+/* Enters RELAXED capture mode, and back into the mode that that returned. */
+CUstreamCaptureMode driver_relax(void);
+void driver_unrelax(CUstreamCaptureMode mode);
+
 /* Looks again what the pools of a device hold, and which memory freed in stream order is back. */
 void driver_look(unsigned device);
 

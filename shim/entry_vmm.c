@@ -6,6 +6,7 @@
  */
 #include "driver.h"
 #include "entry.h"
+#include "limit_exports.h"
 #include "limit_vmm.h"
 
 /* The device that pays, or false: host memory, and what the driver will refuse for reasons of its
@@ -64,6 +65,22 @@ CUresult CUDAAPI cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handl
     CUresult result = real.cuMemRetainAllocationHandle(handle, addr);
     if (result == CUDA_SUCCESS)
         limit_handle_retained(*handle, (uint64_t)addr);
+    guard_leave();
+    return result;
+}
+
+CUresult CUDAAPI cuMemExportToShareableHandle(void *shareableHandle,
+                                              CUmemGenericAllocationHandle handle,
+                                              CUmemAllocationHandleType handleType,
+                                              unsigned long long flags)
+{
+    if (!entry_enter())
+        return real.cuMemExportToShareableHandle(shareableHandle, handle, handleType, flags);
+    CUresult result = real.cuMemExportToShareableHandle(shareableHandle, handle, handleType, flags);
+    if (result == CUDA_SUCCESS) {
+        bool is_descriptor = handleType == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+        limit_handle_exported(handle, is_descriptor ? *(int *)shareableHandle : -1);
+    }
     guard_leave();
     return result;
 }

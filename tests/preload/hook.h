@@ -26,6 +26,10 @@ struct hook_outputs {
     CUmemGenericAllocationHandle handle;
     CUmemoryPool pool;
     CUcontext context;
+    CUarray array;
+    CUmipmappedArray mipmapped;
+    CUgraphExec exec;
+    CUDA_GRAPH_INSTANTIATE_PARAMS instantiate;
     void *function;
     CUdriverProcAddressQueryResult found;
     cuuint64_t number;

@@ -20,10 +20,13 @@ struct outputs {
     CUdeviceptr_v1 address32;
     unsigned pitch32;
     CUmemGenericAllocationHandle handle;
+    CUarray array;
+    CUmipmappedArray mipmapped;
 };
 
 struct allocator {
     const char *symbol;
+    unsigned twins;
     hook_function hook;
     /* Calls a function of the hook's type; without outputs if out is NULL. */
     CUresult (*allocate)(hook_function function, struct outputs *out, size_t bytes);
@@ -33,8 +36,52 @@ struct allocator {
 static CUmemoryPool pool;
 static CUmemAllocationProp prop;
 
+/* Arrays that require just so much: rows of 16 KiB, 128 of which make a block, as long as 128
+ * divides them. */
+enum { ARRAY_WIDTH = 1024, ARRAY_ROW_BYTES = 16384 };
+
+static const CUDA_ARRAY3D_DESCRIPTOR *array_3d(size_t bytes)
+{
+    static CUDA_ARRAY3D_DESCRIPTOR descriptor;
+    descriptor = (CUDA_ARRAY3D_DESCRIPTOR){.Width = bytes ? ARRAY_WIDTH : 0,
+                                           .Height = bytes / ARRAY_ROW_BYTES,
+                                           .Format = CU_AD_FORMAT_FLOAT,
+                                           .NumChannels = 4};
+    return &descriptor;
+}
+
+static const CUDA_ARRAY3D_DESCRIPTOR_v1 *array_3d_v1(size_t bytes)
+{
+    static CUDA_ARRAY3D_DESCRIPTOR_v1 descriptor;
+    descriptor = (CUDA_ARRAY3D_DESCRIPTOR_v1){.Width = bytes ? ARRAY_WIDTH : 0,
+                                              .Height = (unsigned)(bytes / ARRAY_ROW_BYTES),
+                                              .Format = CU_AD_FORMAT_FLOAT,
+                                              .NumChannels = 4};
+    return &descriptor;
+}
+
+static const CUDA_ARRAY_DESCRIPTOR *array_2d(size_t bytes)
+{
+    static CUDA_ARRAY_DESCRIPTOR descriptor;
+    descriptor = (CUDA_ARRAY_DESCRIPTOR){.Width = bytes ? ARRAY_WIDTH : 0,
+                                         .Height = bytes / ARRAY_ROW_BYTES,
+                                         .Format = CU_AD_FORMAT_FLOAT,
+                                         .NumChannels = 4};
+    return &descriptor;
+}
+
+static const CUDA_ARRAY_DESCRIPTOR_v1 *array_2d_v1(size_t bytes)
+{
+    static CUDA_ARRAY_DESCRIPTOR_v1 descriptor;
+    descriptor = (CUDA_ARRAY_DESCRIPTOR_v1){.Width = bytes ? ARRAY_WIDTH : 0,
+                                            .Height = (unsigned)(bytes / ARRAY_ROW_BYTES),
+                                            .Format = CU_AD_FORMAT_FLOAT,
+                                            .NumChannels = 4};
+    return &descriptor;
+}
+
 #define OUT(_member) (out ? &out->_member : NULL)
-#define ALLOCATOR(_symbol, _arguments, _free)                                                      \
+#define ALLOCATOR(_symbol, _twins, _arguments, _free)                                              \
     static CUresult allocate_##_symbol(hook_function function, struct outputs *out, size_t bytes)  \
     {                                                                                              \
         return ((__typeof__(&_symbol))function)_arguments;                                         \
@@ -46,13 +93,13 @@ static CUmemAllocationProp prop;
 #include "allocators.def"
 
 static struct allocator allocators[] = {
-#define ALLOCATOR(_symbol, _arguments, _free)                                                      \
-    {#_symbol, (hook_function)_symbol, allocate_##_symbol, free_##_symbol},
+#define ALLOCATOR(_symbol, _twins, _arguments, _free)                                              \
+    {#_symbol, _twins, (hook_function)_symbol, allocate_##_symbol, free_##_symbol},
 #include "allocators.def"
 };
 
 enum {
-#define ALLOCATOR(_symbol, _arguments, _free) ALLOCATOR_##_symbol,
+#define ALLOCATOR(_symbol, _twins, _arguments, _free) ALLOCATOR_##_symbol,
 #include "allocators.def"
     ALLOCATORS
 };
@@ -113,7 +160,7 @@ static void test_over_limit(void **state)
     uint64_t calls = simgpu_calls(allocator->symbol), bytes = preload_device_bytes();
     uint64_t denials = preload_device()->denials;
     assert_int_equal(ask(allocator, &out, MIB(HELD_MIB + 2)), CUDA_ERROR_OUT_OF_MEMORY);
-    assert_int_equal(simgpu_calls(allocator->symbol), calls);
+    assert_int_equal(simgpu_calls(allocator->symbol), calls + allocator->twins);
     assert_int_equal(preload_device_bytes(), bytes);
     assert_int_equal(preload_free(), MIB(1024 - HELD_MIB));
     assert_int_equal(preload_device()->denials, denials + 1);
@@ -133,9 +180,9 @@ static void drivers_answer_comes_through(const struct allocator *allocator, CUre
 {
     struct outputs ours, drivers;
     uint64_t calls = simgpu_calls(allocator->symbol), denials = preload_device()->denials;
-    simgpu_fail_next(allocator->symbol, (int)result);
+    simgpu_fail_after(allocator->symbol, allocator->twins, (int)result);
     assert_int_equal(ask(allocator, &ours, MIB(100)), result);
-    assert_int_equal(simgpu_calls(allocator->symbol), calls + 1);
+    assert_int_equal(simgpu_calls(allocator->symbol), calls + allocator->twins + 1);
     simgpu_fail_next(allocator->symbol, (int)result);
     assert_int_equal(ask_driver(allocator, &drivers, MIB(100)), result);
     assert_memory_equal(&ours, &drivers, sizeof ours);
@@ -161,7 +208,7 @@ static void test_within_limit(void **state)
     CUdeviceptr held = hold();
     uint64_t calls = simgpu_calls(allocator->symbol);
     assert_ok(ask(allocator, &out, MIB(1024 - HELD_MIB))); /* all that is left */
-    assert_int_equal(simgpu_calls(allocator->symbol), calls + 1);
+    assert_int_equal(simgpu_calls(allocator->symbol), calls + allocator->twins + 1);
     assert_int_equal(preload_free(), 0);
     assert_int_equal(preload_device()->live_allocations, 2);
     assert_ok(allocator->free(&out));
@@ -247,7 +294,7 @@ static int assert_clean(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_every_allocating_hook_has_a_row),
-#define ALLOCATOR(_symbol, _arguments, _free)                                                      \
+#define ALLOCATOR(_symbol, _twins, _arguments, _free)                                              \
     CASE(#_symbol " over the limit is refused without the driver", test_over_limit, _symbol),      \
         CASE(#_symbol " refused leaves its outputs as the driver would", test_refusals_outputs,    \
              _symbol),                                                                             \

@@ -119,6 +119,37 @@ static void test_memory_imported_from_oneself_is_charged_once(void **state)
     assert_ok(cuMemRelease(handle));
 }
 
+/* By its own import, or by an open descriptor, memory lives on without a handle of its creation. */
+static void test_memory_that_lives_on_by_an_export_stays_charged(void **state)
+{
+    CUmemGenericAllocationHandle handle, imported;
+    CUmemAllocationProp prop = preload_device_prop();
+    int file;
+    (void)state;
+    prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    assert_ok(cuMemCreate(&handle, MIB(32), &prop, 0));
+    assert_ok(
+        cuMemExportToShareableHandle(&file, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    assert_ok(cuMemImportFromShareableHandle(&imported, (void *)(uintptr_t)file,
+                                             CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    assert_ok(cuMemRelease(handle));
+    assert_int_equal(preload_device_bytes(), MIB(32));
+    assert_int_equal(preload_free(), MIB(992));
+    close(file);
+    assert_int_equal(preload_free(), MIB(992));
+    assert_ok(cuMemRelease(imported));
+    assert_int_equal(preload_free(), MIB(1024));
+
+    assert_ok(cuMemCreate(&handle, MIB(32), &prop, 0));
+    assert_ok(
+        cuMemExportToShareableHandle(&file, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    assert_ok(cuMemRelease(handle));
+    assert_int_equal(preload_device_bytes(), MIB(32));
+    assert_int_equal(preload_free(), MIB(992));
+    close(file);
+    assert_int_equal(preload_free(), MIB(1024));
+}
+
 static void test_context_and_thread_do_not_matter(void **state)
 {
     CUcontext context;
@@ -142,6 +173,7 @@ int main(void)
         CLEAN(test_wrong_sizes_and_handles_are_the_drivers_to_refuse),
         CLEAN(test_host_memory_is_free),
         CLEAN(test_memory_imported_from_oneself_is_charged_once),
+        CLEAN(test_memory_that_lives_on_by_an_export_stays_charged),
         CLEAN(test_context_and_thread_do_not_matter),
     };
     return cmocka_run_group_tests_name("vmm", tests, preload_set_up, NULL);
