@@ -4,8 +4,8 @@
 
 #include "capture.h"
 
-#include "address.h"
 #include "context.h"
+#include "graph.h"
 
 #include <stdlib.h>
 
@@ -66,7 +66,7 @@ CUresult capture_begin(CUstream stream, CUstreamCaptureMode mode)
     struct capture *capture = calloc(1, sizeof *capture);
     if (!capture)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    capture->graph = handle_create(HANDLE_GRAPH, sizeof *capture->graph);
+    capture->graph = graph_create();
     if (!capture->graph) {
         free(capture);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -75,6 +75,7 @@ CUresult capture_begin(CUstream stream, CUstreamCaptureMode mode)
     capture->thread = &thread_mode;
     capture->origin = stream;
     stream->capture = capture;
+    stream->tail.count = 0;
     LIST_INSERT_HEAD(&captures, capture, of_process);
     return CUDA_SUCCESS;
 }
@@ -121,7 +122,7 @@ CUresult capture_end(CUstream stream, CUgraph *graph)
     CUgraph captured = capture_close(capture);
     *graph = invalid ? NULL : captured;
     if (invalid)
-        capture_destroy_graph(captured);
+        graph_destroy(captured);
     return invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
 }
 
@@ -142,6 +143,7 @@ void capture_record(CUstream stream, CUevent event)
 {
     event->stream = stream;
     event->capture = stream->capture;
+    event->tail = stream->tail;
 }
 
 CUresult capture_wait(CUstream stream, CUevent event)
@@ -154,45 +156,48 @@ CUresult capture_wait(CUstream stream, CUevent event)
         return event->capture ? CUDA_ERROR_STREAM_CAPTURE_MERGE
                               : CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
     }
-    if (event->capture)
-        stream->capture = event->capture;
+    if (!event->capture)
+        return CUDA_SUCCESS;
+    if (!stream->capture)
+        stream->tail.count = 0;
+    stream->capture = event->capture;
+    for (unsigned i = 0; i < event->tail.count && stream->tail.count < STREAM_TAIL; i++)
+        stream->tail.node[stream->tail.count++] = event->tail.node[i];
     return CUDA_SUCCESS;
 }
 
 void capture_leave(CUstream stream)
 {
     if (stream->capture && stream->capture->origin == stream)
-        capture_destroy_graph(capture_close(stream->capture));
+        graph_destroy(capture_close(stream->capture));
     stream->capture = NULL;
 }
 
-struct memory *capture_allocate(CUstream stream, uint64_t bytes, CUdevice ordinal)
+static void capture_append(CUstream stream, CUgraphNode node)
 {
-    uint64_t size = driver_round(bytes, DRIVER_BLOCK), start = address_take(size, 0);
-    struct memory *memory = start ? memory_insert(MEMORY_GRAPH, start, bytes) : NULL;
-
-    if (!memory) {
-        if (start)
-            address_give(start, size);
-        return NULL;
-    }
-    memory->ordinal = ordinal;
-    LIST_INSERT_HEAD(&stream->capture->graph->memories, memory, of_owner);
-    return memory;
+    stream->tail = (struct stream_tail){.node = {node}, .count = 1};
 }
 
-void capture_free_graph_memory(struct memory *memory)
+CUresult capture_allocate(CUstream stream, uint64_t bytes, CUdevice ordinal, uint64_t *start)
 {
-    uint64_t start = memory->range.start, bytes = memory->range.end - start;
+    struct graph_place place = {stream->capture->graph, stream->tail.node, stream->tail.count};
+    CUgraphNode node;
+    CUresult result = graph_add_alloc(&place, ordinal, bytes, &node);
 
-    LIST_REMOVE(memory, of_owner);
-    address_give(start, driver_round(bytes, DRIVER_BLOCK));
-    memory_remove(memory);
+    if (result)
+        return result;
+    *start = node->allocation->start;
+    capture_append(stream, node);
+    return CUDA_SUCCESS;
 }
 
-void capture_destroy_graph(CUgraph graph)
+CUresult capture_free(CUstream stream, uint64_t start)
 {
-    while (!LIST_EMPTY(&graph->memories))
-        capture_free_graph_memory(LIST_FIRST(&graph->memories));
-    handle_destroy(&graph->handle);
+    struct graph_place place = {stream->capture->graph, stream->tail.node, stream->tail.count};
+    CUgraphNode node;
+    CUresult result = graph_add_free(&place, start, &node);
+
+    if (result == CUDA_SUCCESS)
+        capture_append(stream, node);
+    return result;
 }

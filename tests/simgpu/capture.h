@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Stream capture: which streams record instead of running, and which calls must not come in
- * between. A captured graph is an opaque object that owns the addresses of its alloc nodes. Called
- * under the driver's lock.
+ * between. What it records is memory nodes alone. Called under the driver's lock.
  */
 #ifndef SIMGPU_CAPTURE_H
 #define SIMGPU_CAPTURE_H
 
-#include "memory.h"
 #include "stream.h"
-
-struct CUgraph_st {
-    struct handle handle;
-    LIST_HEAD(, memory) memories;
-};
 
 /* Whether an unsafe call by this thread is forbidden now. If so, invalidates the captures it
  * disturbs. */
@@ -34,9 +27,8 @@ void capture_leave(CUstream stream);
 /* Exchanges the calling thread's mode. */
 CUresult capture_exchange_mode(CUstreamCaptureMode *mode);
 
-/* Alloc and free nodes. NULL: no addresses left. */
-struct memory *capture_allocate(CUstream stream, uint64_t bytes, CUdevice ordinal);
-void capture_free_graph_memory(struct memory *memory);
-void capture_destroy_graph(CUgraph graph);
+/* Alloc and free nodes. 1: no address to be freed. 2: no addresses left. */
+CUresult capture_allocate(CUstream stream, uint64_t bytes, CUdevice ordinal, uint64_t *start);
+CUresult capture_free(CUstream stream, uint64_t start);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "capture.h"
 #include "context.h"
+#include "graph_memory.h"
 #include "linear.h"
 #include "pool.h"
 #include "process.h"
@@ -45,10 +46,16 @@ static CUresult async_take(CUdeviceptr *dptr, const struct async_request *reques
         return CUDA_ERROR_INVALID_VALUE;
     if (!request->bytes)
         return CUDA_SUCCESS;
-    const struct memory *memory = NULL;
-    if (request->bytes <= ASYNC_MAX)
-        memory = stream->capture ? capture_allocate(stream, request->bytes, pool->location.id)
-                                 : pool_allocate(pool, request->bytes);
+    if (request->bytes > ASYNC_MAX)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (stream->capture) {
+        uint64_t start = 0;
+
+        result = capture_allocate(stream, request->bytes, pool->location.id, &start);
+        *dptr = start;
+        return result;
+    }
+    const struct memory *memory = pool_allocate(pool, request->bytes);
     if (!memory)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *dptr = memory->range.start;
@@ -106,12 +113,13 @@ static CUresult async_put(uint64_t start, CUstream handle, bool per_thread)
 
     if (result || !start)
         return result;
+    if (stream->capture)
+        return capture_free(stream, start);
     struct memory *memory = memory_find_start(start);
-    if (!memory || memory->kind == MEMORY_HOST ||
-        (memory->kind == MEMORY_GRAPH) != (stream->capture != NULL))
+    if (!memory || memory->kind == MEMORY_HOST)
         return CUDA_ERROR_INVALID_VALUE;
     if (memory->kind == MEMORY_GRAPH)
-        memory_forget(memory); /* a free node; the address goes with the graph */
+        graph_memory_free(memory);
     else if (memory->kind == MEMORY_POOLED)
         pool_free(memory, stream);
     else

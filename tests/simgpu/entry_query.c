@@ -97,7 +97,7 @@ static const struct range *query_range(uint64_t address)
     const struct vmm_mapping *mapping = vmm_find_mapping(address);
 
     if (memory)
-        return memory->kind == MEMORY_GRAPH ? NULL : &memory->range;
+        return &memory->range;
     return mapping && mapping->has_access ? &mapping->range : NULL;
 }
 

@@ -18,6 +18,8 @@ enum handle_kind {
     HANDLE_VMM,
     HANDLE_ARRAY,
     HANDLE_MIPMAP,
+    HANDLE_NODE,
+    HANDLE_EXEC,
 };
 
 struct handle {

@@ -22,16 +22,9 @@ struct memory *memory_insert(enum memory_kind kind, uint64_t start, uint64_t byt
     return NULL;
 }
 
-void memory_forget(struct memory *memory)
-{
-    if (!memory->is_freed)
-        range_remove(&memories, &memory->range);
-    memory->is_freed = true;
-}
-
 void memory_remove(struct memory *memory)
 {
-    memory_forget(memory);
+    range_remove(&memories, &memory->range);
     free(memory);
 }
 

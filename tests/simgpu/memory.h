@@ -15,7 +15,7 @@ enum memory_kind {
     MEMORY_LINEAR,
     MEMORY_MANAGED,
     MEMORY_POOLED,
-    MEMORY_GRAPH, /* of a captured alloc node: an address without backing */
+    MEMORY_GRAPH, /* of an alloc node: here while it is live */
     MEMORY_HOST,
 };
 
@@ -26,16 +26,15 @@ struct memory {
     CUcontext context;   /* NULL for POOLED and GRAPH */
     struct block *block; /* LINEAR: the shared block it lies in; NULL if it has its own */
     CUmemoryPool pool;   /* POOLED */
-    bool is_freed;       /* known to its owner alone: freed by a free node */
-    bool is_leaving;     /* linear, freed in stream order: no longer to be freed, but still known */
-    LIST_ENTRY(memory) of_owner;  /* context or graph */
+    struct graph_allocation *allocation; /* GRAPH */
+    bool is_leaving; /* linear, freed in stream order: no longer to be freed, but still known */
+    LIST_ENTRY(memory) of_owner;  /* context */
     LIST_ENTRY(memory) of_stream; /* while freed in stream order */
 };
 
 /* NULL: no memory, or something is there. */
 struct memory *memory_insert(enum memory_kind kind, uint64_t start, uint64_t bytes);
 void memory_remove(struct memory *memory);          /* frees the record */
-void memory_forget(struct memory *memory);          /* nobody finds it any longer */
 struct memory *memory_find(uint64_t address);       /* anywhere inside */
 struct memory *memory_find_start(uint64_t address); /* exactly its start */
 

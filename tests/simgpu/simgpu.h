@@ -9,7 +9,7 @@
  * answer and leave in their outputs when they fail, and which calls a stream capture forbids.
  * Devices are shared by all processes that name one state file; a killed process's memory comes
  * back. Not modelled: contents of device memory (a copy to the host gives zeros), kernels, modules,
- * peer and IPC access, the running of graphs, time (every stream is idle at once), the
+ * peer and IPC access, time (every stream is idle at once), the
  * memory of streams.
  *
  * Environment, read at cuInit and nvmlInit:

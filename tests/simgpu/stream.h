@@ -15,12 +15,22 @@
 struct capture;
 struct memory;
 
+#define STREAM_TAIL 8u
+
+/* The nodes that a capture's next one comes after. More than fit are forgotten, which costs some
+ * reuse of addresses. */
+struct stream_tail {
+    CUgraphNode node[STREAM_TAIL];
+    unsigned count;
+};
+
 struct CUstream_st {
     struct handle handle;
     CUcontext context;
     unsigned flags;
     int priority;
-    struct capture *capture;   /* NULL: not capturing */
+    struct capture *capture; /* NULL: not capturing */
+    struct stream_tail tail;
     LIST_HEAD(, memory) freed; /* cuMemAlloc memory that its next synchronisation gives back */
     LIST_ENTRY(CUstream_st) of_context;
 };
@@ -30,6 +40,7 @@ struct CUevent_st {
     CUcontext context;
     CUstream stream;         /* where it was recorded last; NULL: never, or that stream is gone */
     struct capture *capture; /* which that stream was capturing then */
+    struct stream_tail tail;
     LIST_ENTRY(CUevent_st) of_context;
 };
 

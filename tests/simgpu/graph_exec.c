@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+//
+// Executable graphs: what of a graph is about memory, in the order in which it runs; see graph.h.
+
+#include "graph.h"
+
+#include <stdlib.h>
+
+static LIST_HEAD(, CUgraphExec_st) executables = LIST_HEAD_INITIALIZER(executables);
+
+/* Nodes were added after those that they depend on, so their order will do. */
+static unsigned exec_list(CUgraph graph, struct graph_step *steps)
+{
+    unsigned count = 0;
+    CUgraphNode node;
+
+    TAILQ_FOREACH(node, &graph->nodes, of_graph)
+    {
+        if (node->child)
+            count += exec_list(node->child, steps ? steps + count : NULL);
+        if (!node->allocation)
+            continue;
+        if (steps)
+            steps[count] =
+                (struct graph_step){.allocation = node->allocation,
+                                    .is_free = node->type == CU_GRAPH_NODE_TYPE_MEM_FREE};
+        count++;
+    }
+    return count;
+}
+
+static bool exec_frees(CUgraphExec exec, const struct graph_allocation *allocation)
+{
+    for (unsigned i = 0; i < exec->step_count; i++)
+        if (exec->steps[i].is_free && exec->steps[i].allocation == allocation)
+            return true;
+    return false;
+}
+
+static bool exec_allocates(CUgraphExec exec, const struct graph_allocation *allocation)
+{
+    for (unsigned i = 0; i < exec->step_count; i++)
+        if (!exec->steps[i].is_free && exec->steps[i].allocation == allocation)
+            return true;
+    return false;
+}
+
+CUresult graph_instantiate(CUgraph graph, unsigned long long flags, CUgraphExec *exec)
+{
+    if (graph->is_child)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (graph->executables && graph_has_memory(graph))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    CUgraphExec created = handle_create(HANDLE_EXEC, sizeof *created);
+    if (!created)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    created->step_count = exec_list(graph, NULL);
+    created->steps = calloc(created->step_count + 1, sizeof *created->steps);
+    if (!created->steps) {
+        handle_destroy(&created->handle);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    exec_list(graph, created->steps);
+    for (unsigned i = 0; i < created->step_count; i++) {
+        struct graph_step *step = &created->steps[i];
+
+        step->outlives = !step->is_free && !exec_frees(created, step->allocation);
+        graph_space_hold(step->allocation->space);
+    }
+    created->graph = graph;
+    created->flags = flags;
+    graph->executables++;
+    LIST_INSERT_HEAD(&executables, created, of_process);
+    *exec = created;
+    return CUDA_SUCCESS;
+}
+
+void graph_exec_destroy(CUgraphExec exec)
+{
+    if (exec->graph)
+        exec->graph->executables--;
+    for (unsigned i = 0; i < exec->step_count; i++)
+        graph_space_drop(exec->steps[i].allocation->space);
+    LIST_REMOVE(exec, of_process);
+    free(exec->steps);
+    handle_destroy(&exec->handle);
+}
+
+void graph_exec_forget(CUgraph graph)
+{
+    CUgraphExec exec;
+
+    LIST_FOREACH(exec, &executables, of_process)
+    if (exec->graph == graph)
+        exec->graph = NULL;
+}
+
+static bool launch_is_legal(CUgraphExec exec)
+{
+    for (unsigned i = 0; i < exec->step_count; i++) {
+        const struct graph_step *step = &exec->steps[i];
+        const struct graph_allocation *allocation = step->allocation;
+
+        if (step->outlives && allocation->live &&
+            !(exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH))
+            return false;
+        if (step->is_free && !allocation->live && !exec_allocates(exec, allocation))
+            return false;
+    }
+    return true;
+}
+
+CUresult graph_launch(CUgraphExec exec)
+{
+    if (!launch_is_legal(exec))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = graph_memory_back(exec->steps, exec->step_count);
+    if (result)
+        return result;
+    for (unsigned i = 0; i < exec->step_count; i++) {
+        struct graph_allocation *allocation = exec->steps[i].allocation;
+
+        if ((exec->steps[i].is_free || exec->steps[i].outlives) && allocation->live)
+            graph_memory_end(allocation);
+        if (exec->steps[i].outlives && !graph_memory_begin(allocation))
+            return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return CUDA_SUCCESS;
+}
