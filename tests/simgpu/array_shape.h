@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * What an array of a given descriptor takes, as measured on an H200: texels lie in tiles of 64
- * bytes by 8 rows, and tiles in blocks that are up to 16 tiles high and up to 32 deep, as far as
- * the array fills them. Decides only; holds no state.
+ * bytes by 8 rows, and tiles in blocks of up to 16, in 2-D one above the other, in 3-D one behind
+ * the other, in steps of powers of two as far as the array fills them. Decides only; holds no
+ * state.
  */
 #ifndef SIMGPU_ARRAY_SHAPE_H
 #define SIMGPU_ARRAY_SHAPE_H
@@ -14,8 +15,11 @@
 
 #define SHAPE_PAGE 65536u /* what the driver rounds a requirement up to */
 
-/* Whether the driver makes such an array; levels is 1 for one that has no mipmaps. */
-bool shape_is_legal(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels);
+/* Whether the driver makes such an array. */
+bool shape_is_legal(const CUDA_ARRAY3D_DESCRIPTOR *desc, bool mipmapped);
+
+/* How many levels a mipmapped array has of which so many are asked for. */
+unsigned shape_levels(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned wanted);
 
 /* Of a legal one, in bytes, all levels, layers and planes. */
 uint64_t shape_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels);

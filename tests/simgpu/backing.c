@@ -4,6 +4,7 @@
 
 #include "backing.h"
 
+#include "graph_memory.h"
 #include "pool.h"
 #include "process.h"
 #include "state.h"
@@ -18,13 +19,15 @@ void backing_reclaim(unsigned gpu)
 {
     vmm_collect();
     pool_trim_all(gpu);
+    graph_memory_trim(gpu);
 }
 
 bool backing_take(unsigned gpu, uint64_t bytes)
 {
     if (backing_take_once(gpu, bytes))
         return true;
-    /* The driver takes back what pools keep idle, whatever their threshold, before it gives up. */
+    /* The driver takes back what pools and graphs keep idle, whatever a pool's threshold, before it
+     * gives up. */
     backing_reclaim(gpu);
     return backing_take_once(gpu, bytes);
 }

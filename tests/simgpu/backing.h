@@ -9,10 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* false: the device has no room for them, not even when pools give up what they hold idle. */
+/* false: the device has no room for them, not even when pools and graphs give up what they hold
+ * idle. */
 bool backing_take(unsigned gpu, uint64_t bytes);
-bool backing_take_once(unsigned gpu, uint64_t bytes); /* without asking pools */
-void backing_reclaim(unsigned gpu);                   /* asks the pools */
+bool backing_take_once(unsigned gpu, uint64_t bytes); /* without asking them */
+void backing_reclaim(unsigned gpu);                   /* asks them */
 void backing_give(unsigned gpu, uint64_t bytes);
 uint64_t backing_free_bytes(unsigned gpu); /* of the device, for all processes */
 

@@ -26,7 +26,7 @@ static CUresult array_take(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *desc)
 
     if (result)
         return result;
-    if (!array || !desc || !shape_is_legal(desc, 1))
+    if (!array || !desc || !shape_is_legal(desc, false))
         return CUDA_ERROR_INVALID_VALUE;
     return array_create(context, desc, array);
 }
@@ -84,9 +84,8 @@ static CUresult array_put(CUarray array)
 {
     if (!handle_is(array, HANDLE_ARRAY))
         return CUDA_ERROR_INVALID_HANDLE;
-    if (array->is_view) /* goes with its owner */
-        return CUDA_ERROR_INVALID_VALUE;
-    array_destroy(array);
+    if (!array->is_view) /* those go with their owner */
+        array_destroy(array);
     return CUDA_SUCCESS;
 }
 
@@ -105,9 +104,9 @@ static CUresult array_take_mipmapped(CUmipmappedArray *mipmap, const CUDA_ARRAY3
 
     if (result)
         return result;
-    if (!mipmap || !desc || !shape_is_legal(desc, levels))
+    if (!mipmap || !desc || !shape_is_legal(desc, true))
         return CUDA_ERROR_INVALID_VALUE;
-    return array_create_mipmapped(context, desc, levels, mipmap);
+    return array_create_mipmapped(context, desc, shape_levels(desc, levels), mipmap);
 }
 
 CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle,

@@ -65,11 +65,12 @@ static CUresult graph_take_alloc(CUgraphNode *node, const struct graph_place *pl
 {
     unsigned gpu;
 
-    if (!node || !graph_place_is_legal(place) || place->graph->is_child ||
+    if (!node || !graph_place_is_legal(place) ||
         props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED || !bytes ||
         props->location.type == CU_MEM_LOCATION_TYPE_INVALID)
         return CUDA_ERROR_INVALID_VALUE;
-    if (props->handleTypes || props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+    if (place->graph->is_child || props->handleTypes ||
+        props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (!process_find_gpu(props->location.id, &gpu))
         return CUDA_ERROR_INVALID_VALUE;
@@ -84,8 +85,10 @@ static CUresult graph_take_alloc(CUgraphNode *node, const struct graph_place *pl
 static CUresult graph_take_free(CUgraphNode *node, const struct graph_place *place,
                                 CUdeviceptr dptr)
 {
-    if (!node || !graph_place_is_legal(place) || place->graph->is_child)
+    if (!node || !graph_place_is_legal(place))
         return CUDA_ERROR_INVALID_VALUE;
+    if (place->graph->is_child)
+        return CUDA_ERROR_NOT_SUPPORTED;
     return graph_add_free(place, dptr, node);
 }
 

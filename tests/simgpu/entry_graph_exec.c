@@ -20,7 +20,7 @@ static CUresult exec_take(CUgraphExec *exec, CUgraph graph, unsigned long long f
 CUresult CUDAAPI cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph,
                                     CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize)
 {
-    CUresult result = process_enter(SYMBOL_cuGraphInstantiate, PROCESS_SAFE);
+    CUresult result = process_enter(SYMBOL_cuGraphInstantiate, PROCESS_UNSAFE);
 
     (void)phErrorNode; /* no node here is wrong by itself */
     (void)logBuffer;
@@ -31,7 +31,7 @@ CUresult CUDAAPI cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph,
 CUresult CUDAAPI cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,
                                        CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize)
 {
-    CUresult result = process_enter(SYMBOL_cuGraphInstantiate_v2, PROCESS_SAFE);
+    CUresult result = process_enter(SYMBOL_cuGraphInstantiate_v2, PROCESS_UNSAFE);
 
     (void)phErrorNode;
     (void)logBuffer;
@@ -42,13 +42,21 @@ CUresult CUDAAPI cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,
 CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph,
                                              unsigned long long flags)
 {
-    CUresult result = process_enter(SYMBOL_cuGraphInstantiateWithFlags, PROCESS_SAFE);
+    CUresult result = process_enter(SYMBOL_cuGraphInstantiateWithFlags, PROCESS_UNSAFE);
 
     if (result)
         return result;
     if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) /* it lacks the stream for that */
         return process_leave(CUDA_ERROR_INVALID_VALUE);
     return process_leave(exec_take(phGraphExec, hGraph, flags));
+}
+
+static CUresult exec_check_capture(CUstream stream)
+{
+    if (!stream->capture)
+        return CUDA_SUCCESS;
+    capture_invalidate(stream->capture);
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
 static CUresult exec_upload(CUgraphExec exec, CUstream handle, bool per_thread)
@@ -58,6 +66,8 @@ static CUresult exec_upload(CUgraphExec exec, CUstream handle, bool per_thread)
 
     if (!handle_is(exec, HANDLE_EXEC))
         return CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        result = exec_check_capture(stream);
     return result ? result : graph_memory_back(exec->steps, exec->step_count);
 }
 
@@ -80,7 +90,7 @@ static CUresult exec_take_with(CUgraphExec *exec, CUgraph graph,
 CUresult CUDAAPI cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
                                               CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
 {
-    CUresult result = process_enter(SYMBOL_cuGraphInstantiateWithParams, PROCESS_SAFE);
+    CUresult result = process_enter(SYMBOL_cuGraphInstantiateWithParams, PROCESS_UNSAFE);
 
     return result ? result
                   : process_leave(exec_take_with(phGraphExec, hGraph, instantiateParams, false));
@@ -89,7 +99,7 @@ CUresult CUDAAPI cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph 
 CUresult CUDAAPI cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec, CUgraph hGraph,
                                                    CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
 {
-    CUresult result = process_enter(SYMBOL_cuGraphInstantiateWithParams_ptsz, PROCESS_SAFE);
+    CUresult result = process_enter(SYMBOL_cuGraphInstantiateWithParams_ptsz, PROCESS_UNSAFE);
 
     return result ? result
                   : process_leave(exec_take_with(phGraphExec, hGraph, instantiateParams, true));
@@ -97,7 +107,7 @@ CUresult CUDAAPI cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec, CUg
 
 CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec hGraphExec)
 {
-    CUresult result = process_enter(SYMBOL_cuGraphExecDestroy, PROCESS_SAFE);
+    CUresult result = process_enter(SYMBOL_cuGraphExecDestroy, PROCESS_UNSAFE);
 
     if (result)
         return result;
@@ -123,7 +133,7 @@ CUresult CUDAAPI cuGraphUpload_ptsz(CUgraphExec hGraphExec, CUstream hStream)
     return result ? result : process_leave(exec_upload(hGraphExec, hStream, true));
 }
 
-/* In a capture it would be a child graph, which memory nodes cannot be in. */
+/* In a capture it becomes a child graph, in which memory nodes cannot be. */
 static CUresult exec_launch(CUgraphExec exec, CUstream handle, bool per_thread)
 {
     CUstream stream;
@@ -133,9 +143,9 @@ static CUresult exec_launch(CUgraphExec exec, CUstream handle, bool per_thread)
         return CUDA_ERROR_INVALID_VALUE;
     if (result)
         return result;
-    if (stream->capture)
-        return exec->step_count ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
-    return graph_launch(exec);
+    if (exec->step_count)
+        result = exec_check_capture(stream);
+    return result ? result : graph_launch(exec);
 }
 
 CUresult CUDAAPI cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream)

@@ -109,14 +109,18 @@ static void graph_visit(CUgraphNode node)
             graph_visit(node->dependencies[i]);
 }
 
+static uint64_t graph_end_of(const struct graph_allocation *allocation)
+{
+    return allocation->start + driver_round(allocation->bytes, GRAPH_SPACING);
+}
+
 /* One whose free node comes before the new node leaves its place to it. */
 static bool graph_is_in_the_way(const struct graph_allocation *allocation, uint64_t start,
                                 uint64_t end)
 {
     if (allocation->free_node && allocation->free_node->visit == walk)
         return false;
-    uint64_t size = driver_round(allocation->bytes, GRAPH_SPACING);
-    return allocation->start < end && start < allocation->start + size;
+    return allocation->start < end && start < graph_end_of(allocation);
 }
 
 static bool graph_is_free(const struct graph_space *space, uint64_t start, uint64_t size)
@@ -129,20 +133,27 @@ static bool graph_is_free(const struct graph_space *space, uint64_t start, uint6
     return true;
 }
 
-/* The lowest place, which is the space's start or some allocation's end. */
+/* The lowest place among the addresses used so far, which is the space's start or some allocation's
+ * end; else behind all of them. A driver quirk: a free rest at the end is not extended. */
 static uint64_t graph_find_place(const struct graph_space *space, uint64_t bytes)
 {
     const struct graph_allocation *allocation;
-    uint64_t size = driver_round(bytes, GRAPH_SPACING), best = UINT64_MAX;
+    uint64_t size = driver_round(bytes, GRAPH_SPACING), end = space->start;
 
+    TAILQ_FOREACH(allocation, &space->allocations, of_space)
+    if (graph_end_of(allocation) > end)
+        end = graph_end_of(allocation);
+    if (size > end - space->start)
+        return end;
     if (graph_is_free(space, space->start, size))
         return space->start;
+    uint64_t best = end;
     TAILQ_FOREACH(allocation, &space->allocations, of_space)
     {
-        uint64_t end = allocation->start + driver_round(allocation->bytes, GRAPH_SPACING);
+        uint64_t at = graph_end_of(allocation);
 
-        if (end < best && graph_is_free(space, end, size))
-            best = end;
+        if (at < best && size <= end - at && graph_is_free(space, at, size))
+            best = at;
     }
     return best;
 }

@@ -66,7 +66,7 @@ CUresult graph_add_free(const struct graph_place *place, uint64_t address, CUgra
 
 void graph_remove(CUgraphNode node); /* one that is not about memory */
 
-/* 1: a child graph. 801: it has memory nodes and an executable. */
+/* 801: a child graph, or one that has memory nodes and an executable. */
 CUresult graph_instantiate(CUgraph graph, unsigned long long flags, CUgraphExec *exec);
 void graph_exec_destroy(CUgraphExec exec);
 void graph_exec_forget(CUgraph graph); /* the graph goes; its executables stay */

@@ -47,9 +47,7 @@ static bool exec_allocates(CUgraphExec exec, const struct graph_allocation *allo
 
 CUresult graph_instantiate(CUgraph graph, unsigned long long flags, CUgraphExec *exec)
 {
-    if (graph->is_child)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (graph->executables && graph_has_memory(graph))
+    if (graph->is_child || (graph->executables && graph_has_memory(graph)))
         return CUDA_ERROR_NOT_SUPPORTED;
     CUgraphExec created = handle_create(HANDLE_EXEC, sizeof *created);
     if (!created)

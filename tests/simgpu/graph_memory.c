@@ -172,9 +172,19 @@ static bool back_steal(unsigned gpu)
  * back, not even to a trim. */
 static CUresult back_leak(unsigned gpu)
 {
-    backing_reclaim(gpu);
     backing_take_once(gpu, backing_free_bytes(gpu));
     return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Until so many chunks are idle. */
+static bool back_grow(unsigned gpu, uint64_t chunks)
+{
+    uint64_t more = chunks - (reserves[gpu].reserved - reserves[gpu].used);
+
+    if (!backing_take_once(gpu, more * GRAPH_CHUNK))
+        return false;
+    reserve_count(gpu, (int64_t)more, 0);
+    return true;
 }
 
 static CUresult back_allocation(const struct graph_allocation *allocation)
@@ -188,12 +198,14 @@ static CUresult back_allocation(const struct graph_allocation *allocation)
     while (reserves[gpu].reserved - reserves[gpu].used < missing && back_steal(gpu))
         ;
     if (reserves[gpu].reserved - reserves[gpu].used < missing) {
-        /* The driver asks for as much as the node, even where it shares a chunk with another. */
-        uint64_t more = (allocation->bytes + GRAPH_CHUNK - 1) / GRAPH_CHUNK;
+        /* The driver wants as much as the node is large, even where it shares a chunk. */
+        uint64_t wanted = (allocation->bytes + GRAPH_CHUNK - 1) / GRAPH_CHUNK;
 
-        if (!backing_take(gpu, more * GRAPH_CHUNK))
-            return back_leak(gpu);
-        reserve_count(gpu, (int64_t)more, 0);
+        if (!back_grow(gpu, wanted)) {
+            backing_reclaim(gpu);
+            if (!back_grow(gpu, wanted))
+                return back_leak(gpu);
+        }
     }
     for (uint64_t at = first; at <= last; at++)
         chunk[at].is_backed = true;

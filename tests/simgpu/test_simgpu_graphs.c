@@ -167,6 +167,43 @@ static void test_a_node_takes_its_own_size_even_where_it_shares_a_chunk(void **s
     finish(exec);
 }
 
+static void test_a_free_rest_at_the_end_is_not_extended(void **state)
+{
+    (void)state;
+    begin();
+    CUdeviceptr at = add_alloc(40 * MIB);
+    add_free(at);
+    assert_int_equal(add_alloc(64 * MIB), at + 40 * MIB);
+    add_free(at + 40 * MIB);
+    assert_int_equal(add_alloc(100 * MIB), at); /* of both */
+    CUgraphExec exec = end(0);
+    assert_ok(cuGraphLaunch(exec, stream));
+    assert_int_equal(fixture_took(), 128);
+    assert_ok(cuMemFree_v2(at));
+    finish(exec);
+}
+
+static void test_a_full_device_takes_the_idle_reserve_back(void **state)
+{
+    CUdeviceptr linear[2];
+
+    (void)state;
+    begin();
+    add_free(add_alloc(1024 * MIB));
+    CUgraphExec exec = end(0);
+    assert_ok(cuGraphLaunch(exec, stream));
+    assert_int_equal(fixture_took(), 1024);
+    assert_ok(cuMemAlloc_v2(&linear[0], 7000 * MIB));
+    assert_ok(cuMemAlloc_v2(&linear[1], 1000 * MIB));
+    assert_int_equal(figure(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 0);
+    assert_int_equal(fixture_took(), 8000 - 1024);
+    assert_ok(cuMemFree_v2(linear[0]));
+    assert_ok(cuMemFree_v2(linear[1]));
+    assert_ok(cuGraphLaunch(exec, stream));
+    assert_int_equal(fixture_took(), 1024 - 8000);
+    finish(exec);
+}
+
 static void test_graphs_share_the_reserve_unless_they_hold_on_to_it(void **state)
 {
     CUgraphExec exec[3];
@@ -395,6 +432,8 @@ int main(void)
         cmocka_unit_test(test_an_address_is_used_again_after_its_free_node),
         cmocka_unit_test(test_neighbours_share_chunks),
         cmocka_unit_test(test_a_node_takes_its_own_size_even_where_it_shares_a_chunk),
+        cmocka_unit_test(test_a_free_rest_at_the_end_is_not_extended),
+        cmocka_unit_test(test_a_full_device_takes_the_idle_reserve_back),
         cmocka_unit_test(test_graphs_share_the_reserve_unless_they_hold_on_to_it),
         cmocka_unit_test(test_an_allocation_outlives_its_graph),
         cmocka_unit_test(test_another_graph_may_free),
