@@ -11,6 +11,7 @@
  */
 #include "hooks.h"
 #include "loaded.h"
+#include "unknown.h"
 
 #include <dlfcn.h>
 
@@ -61,6 +62,16 @@ static struct dlsym_verdict dlsym_answer(enum api api, void *found)
     return (struct dlsym_verdict){0};
 }
 
+/* No hook: the next dlsym answers. Here is only noted what a driver newer than us hands out. */
+static struct dlsym_verdict dlsym_pass(const char *name)
+{
+    struct loaded_object driver;
+    if (unknown_is_new(name) && loaded_find_object(REAL_DRIVER, &driver) &&
+        loaded_find_symbol(&driver, name))
+        unknown_note(name);
+    return (struct dlsym_verdict){0};
+}
+
 struct dlsym_verdict dlsym_decide(void *handle, const char *name)
 {
     if (!__atomic_load_n(&dlsym_next, __ATOMIC_ACQUIRE))
@@ -68,7 +79,7 @@ struct dlsym_verdict dlsym_decide(void *handle, const char *name)
     /* RTLD_NEXT means "after me" and is for the loader alone to answer. */
     enum api api = name && handle != RTLD_NEXT ? hooks_find_name(name) : APIS;
     if (api == APIS)
-        return (struct dlsym_verdict){0};
+        return dlsym_pass(name);
     (void)real_ready();
     return dlsym_answer(api, dlsym_next(handle, name));
 }
@@ -79,7 +90,7 @@ struct dlsym_verdict dlvsym_decide(void *handle, const char *name, const char *v
         dlsym_find_next();
     enum api api = name && handle != RTLD_NEXT ? hooks_find_name(name) : APIS;
     if (api == APIS)
-        return (struct dlsym_verdict){0};
+        return dlsym_pass(name);
     (void)real_ready();
     return dlsym_answer(api, dlvsym_next(handle, name, version));
 }

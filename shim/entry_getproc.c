@@ -7,11 +7,16 @@
  */
 #include "entry.h"
 #include "hooks.h"
+#include "unknown.h"
 
-static void entry_replace(void **pfn)
+static void entry_replace(const char *symbol, int version, void **pfn)
 {
-    if (pfn && *pfn)
-        *pfn = (void *)hooks_replace((real_function)*pfn);
+    if (!pfn || !*pfn)
+        return;
+    real_function drivers = (real_function)*pfn, answer = hooks_replace(drivers);
+    if (answer == drivers)
+        unknown_note_answer(symbol, version);
+    *pfn = (void *)answer;
 }
 
 CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **pfn, int driverVersion,
@@ -20,7 +25,7 @@ CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **pfn, int driverVers
     (void)real_ready();
     CUresult result = real.cuGetProcAddress(symbol, pfn, driverVersion, flags);
     if (result == CUDA_SUCCESS)
-        entry_replace(pfn);
+        entry_replace(symbol, driverVersion, pfn);
     return result;
 }
 
@@ -30,6 +35,6 @@ CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int driverV
     (void)real_ready();
     CUresult result = real.cuGetProcAddress_v2(symbol, pfn, driverVersion, flags, symbolFound);
     if (result == CUDA_SUCCESS)
-        entry_replace(pfn);
+        entry_replace(symbol, driverVersion, pfn);
     return result;
 }

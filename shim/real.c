@@ -8,8 +8,6 @@
 
 #include <dlfcn.h>
 
-#define REAL_DRIVER "libcuda.so.1"
-
 struct real real = {
 #define HOOK(_symbol, _pfn, _room, _role, _text) ._symbol = (PFN_##_pfn)(real_function)real_absent,
 #include "gpulimit/tbl/hooks.def"

@@ -14,6 +14,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#define REAL_DRIVER "libcuda.so.1"
+
 struct real {
 #define HOOK(_symbol, _pfn, _room, _role, _text) PFN_##_pfn _symbol;
 #include "gpulimit/tbl/hooks.def"

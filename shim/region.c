@@ -224,6 +224,11 @@ const char *region_path(void)
     return region.path;
 }
 
+struct gpulimit_header *region_header(void)
+{
+    return region.header;
+}
+
 void region_end(void)
 {
     if (!region.header)

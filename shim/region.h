@@ -31,6 +31,10 @@ bool region_open(const char *dir, const char *limit_text, enum gpulimit_count_mo
 /* The path of the file; "" if there is none. */
 const char *region_path(void);
 
+/* The header of the file, to be written as region.h of include/ allows; NULL if there is none.
+ * Stays mapped until region_forget. */
+struct gpulimit_header *region_header(void);
+
 /* Says in the file that the process has ended by itself. The file stays, for post-mortems. */
 void region_end(void);
 

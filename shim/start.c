@@ -9,6 +9,7 @@
 #include "books.h"
 #include "sweep.h"
 #include "tell.h"
+#include "unknown.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -33,6 +34,7 @@ const struct start_driver *start_driver(void)
 /* In a fork's child: as if the program had just been started. */
 static void start_in_child(void)
 {
+    unknown_attach(NULL, NULL);
     region_forget();
     budget_reset();
     tell_reset();
@@ -53,6 +55,7 @@ static void start_work(const struct config *config)
     books_unlock();
     books_watch_fork(start_in_child);
     tell_banner(config, reason);
+    unknown_attach(region_header(), tell_unknown);
 }
 
 bool start_process(const struct start_driver *driver)

@@ -78,6 +78,18 @@ void tell_allocation(const struct ticket *ticket, uint64_t bytes)
     log_write(&text);
 }
 
+void tell_unknown(const char *name)
+{
+    struct text text;
+    if (start_config()->verbose < 2)
+        return;
+    text_init(&text);
+    text_add(&text, "gpulimit: the driver is newer than this library: what ");
+    text_add_quoted(&text, name, GPULIMIT_API_BYTES);
+    text_add(&text, " takes is not counted\n");
+    log_write(&text);
+}
+
 void tell_reset(void)
 {
     atomic_store(&tell_has_explained, false);

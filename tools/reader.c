@@ -94,6 +94,14 @@ static void reader_copy_identity(const struct gpulimit_header *header,
     reader_copy_text(ledger->cgroup, header->cgroup, sizeof(header->cgroup));
     reader_copy_text(ledger->limit_text, header->limit_text, sizeof(header->limit_text));
     reader_copy_text(ledger->group, header->group, sizeof(header->group));
+    for (size_t i = 0; i < GPULIMIT_UNKNOWN_NAMES; i++) {
+        size_t end = offsetof(struct gpulimit_header, unknown_names[i + 1]);
+
+        if (end <= header->header_bytes && header->unknown_names[i][0] != '\0') {
+            reader_copy_text(ledger->unknown_names[ledger->unknown_count++],
+                             header->unknown_names[i], GPULIMIT_API_BYTES);
+        }
+    }
 }
 
 /* The last argument has no NUL where the writer had to cut the command line. */

@@ -89,8 +89,9 @@ static enum gpulimit_reader_status reader_check_layout(struct reader *reader)
                            "has format version %u; this program reads version %u", header->version,
                            GPULIMIT_REGION_VERSION);
     }
-    /* A later writer of this version may append to the header; it may move nothing. */
-    if (header->header_bytes < sizeof(*header) || header->header_bytes > GPULIMIT_DEVICES_OFFSET) {
+    /* A later writer of this version may have appended to the header; it may have moved nothing. */
+    if (header->header_bytes < GPULIMIT_HEADER_BYTES_MIN ||
+        header->header_bytes > GPULIMIT_DEVICES_OFFSET) {
         return reader_fail(reader, GPULIMIT_READER_DAMAGED, "has a header of %u bytes",
                            header->header_bytes);
     }

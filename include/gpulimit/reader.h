@@ -96,6 +96,11 @@ struct gpulimit_ledger {
     char limit_text[129];
     char group[65];
 
+    /* Functions about memory, of a driver newer than the library, that the program has been given:
+     * nobody counts what they take. Those that a full list left out are not told. */
+    char unknown_names[GPULIMIT_UNKNOWN_NAMES][GPULIMIT_API_BYTES + 1];
+    uint32_t unknown_count;
+
     char command[1025]; /* what arguments[] points into */
     const char **arguments;
     uint32_t argument_count;

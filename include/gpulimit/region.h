@@ -30,6 +30,7 @@
 #define GPULIMIT_REGION_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define GPULIMIT_REGION_MAGIC   "GPULIMIT"
@@ -44,6 +45,8 @@
 #define GPULIMIT_EXTENTS   64u
 #define GPULIMIT_API_BYTES 48u
 #define GPULIMIT_NO_LIMIT  UINT64_MAX
+
+#define GPULIMIT_UNKNOWN_NAMES 8u /* the first so many are listed */
 
 enum gpulimit_kind {
     GPULIMIT_KIND_NONE, /* a free slot */
@@ -104,6 +107,14 @@ struct gpulimit_header {
     _Atomic uint32_t extents_used; /* extents[0 .. extents_used-1] are valid */
     uint32_t reserved;
     struct gpulimit_extent extents[GPULIMIT_EXTENTS];
+
+    /* From here on: appended within version 1. A file whose header_bytes ends before a member does
+     * not have it; new members go to the end. */
+
+    /* Functions about memory, of a driver newer than the library, that the program has been given
+     * and that nobody counts. The first byte of a name is written last; a name that is "" is none.
+     */
+    char unknown_names[GPULIMIT_UNKNOWN_NAMES][GPULIMIT_API_BYTES];
 };
 
 /* What one device holds for the process. The counters are those of fields.def. */
@@ -146,6 +157,9 @@ struct gpulimit_entry {
 
 #define GPULIMIT_DEVICES_OFFSET 4096u
 #define GPULIMIT_EXTENTS_OFFSET 12288u /* where the first extent may begin */
+
+/* The least header_bytes of a valid file. */
+#define GPULIMIT_HEADER_BYTES_MIN offsetof(struct gpulimit_header, unknown_names)
 
 _Static_assert(sizeof(struct gpulimit_header) <= GPULIMIT_DEVICES_OFFSET,
                "the header fits its page");

@@ -45,6 +45,7 @@ static const struct {
     {"header.entries_unlisted", offsetof(struct gpulimit_header, entries_unlisted), 1944},
     {"header.extents_used", offsetof(struct gpulimit_header, extents_used), 1952},
     {"header.extents", offsetof(struct gpulimit_header, extents), 1960},
+    {"header.unknown_names", offsetof(struct gpulimit_header, unknown_names), 2984},
     {"extent.section", offsetof(struct gpulimit_extent, section), 0},
     {"extent.count", offsetof(struct gpulimit_extent, count), 4},
     {"extent.offset", offsetof(struct gpulimit_extent, offset), 8},
@@ -91,6 +92,7 @@ static void test_every_member_lies_where_version_1_has_it(void **state)
 static void test_records_are_as_large_as_in_version_1(void **state)
 {
     (void)state;
+    assert_int_equal(GPULIMIT_HEADER_BYTES_MIN, 2984);
     assert_int_equal(sizeof(struct gpulimit_device), 512);
     assert_int_equal(sizeof(struct gpulimit_entry), 64);
     assert_int_equal(sizeof(struct gpulimit_extent), 16);

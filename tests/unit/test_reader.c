@@ -191,6 +191,33 @@ static void test_later_writers_sections_kinds_and_header_are_accepted(void **sta
     fixture_close(&fixture);
 }
 
+static void test_unknown_functions_are_read_where_the_header_has_them(void **state)
+{
+    struct gpulimit_ledger *ledger;
+    struct fixture fixture;
+
+    (void)state;
+    fixture_open(&fixture, 60);
+    ledger = test_read(&fixture);
+    assert_int_equal(ledger->unknown_count, 0);
+    gpulimit_reader_close(ledger);
+
+    memset(fixture.header->unknown_names[0], 'x', GPULIMIT_API_BYTES); /* and no NUL */
+    strcpy(fixture.header->unknown_names[2], "cuMemHoard");            /* another thread is at 1 */
+    ledger = test_read(&fixture);
+    assert_int_equal(ledger->unknown_count, 2);
+    assert_int_equal(strlen(ledger->unknown_names[0]), GPULIMIT_API_BYTES);
+    assert_string_equal(ledger->unknown_names[1], "cuMemHoard");
+    gpulimit_reader_close(ledger);
+
+    /* A writer of before they were appended: what lies there is not its. */
+    fixture.header->header_bytes = GPULIMIT_HEADER_BYTES_MIN;
+    ledger = test_read(&fixture);
+    assert_int_equal(ledger->unknown_count, 0);
+    gpulimit_reader_close(ledger);
+    fixture_close(&fixture);
+}
+
 static void test_half_written_records_of_a_dead_writer_are_counted(void **state)
 {
     struct gpulimit_ledger *ledger;
@@ -347,6 +374,7 @@ int main(void)
         cmocka_unit_test(test_entries_are_found_in_every_extent),
         cmocka_unit_test(test_summary_leaves_entries_alone),
         cmocka_unit_test(test_later_writers_sections_kinds_and_header_are_accepted),
+        cmocka_unit_test(test_unknown_functions_are_read_where_the_header_has_them),
         cmocka_unit_test(test_half_written_records_of_a_dead_writer_are_counted),
         cmocka_unit_test(test_many_torn_records_do_not_hold_up_the_reader),
         cmocka_unit_test(test_records_being_written_are_read_whole),

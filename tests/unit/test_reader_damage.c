@@ -68,6 +68,7 @@ struct damage {
 static const struct damage damages[] = {
     {"magic", IN_HEADER(magic), 0x21212121, "not a ledger"},
     {"header size 0", IN_HEADER(header_bytes), 0, "header of 0 bytes"},
+    {"header without its extents", IN_HEADER(header_bytes), 2983, "header of 2983"},
     {"header over the devices", IN_HEADER(header_bytes), 4097, "header of 4097"},
     {"device size", IN_HEADER(device_bytes), 256, "device records of 256"},
     {"device offset", IN_HEADER(devices_offset), 0xffffff00, "device records"},
