@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints views as JSON for programs: schemas gpulimit.stat/1 and gpulimit.hooks/1.
+ * Prints views as JSON for programs: schemas gpulimit.stat/1, gpulimit.hooks/1 and
+ * gpulimit.doctor/1.
  */
 #include "emit_json.h"
 
@@ -224,5 +225,28 @@ void emit_json_hooks(FILE *out)
     emit_set(object, "schema", json_string("gpulimit.hooks/1"));
     emit_set(object, "tool_version", json_string(GPULIMIT_VERSION));
     emit_set(object, "hooks", hooks);
+    emit_print(object, false, out);
+}
+
+void emit_json_doctor(const struct doctor *doctor, FILE *out)
+{
+    json_t *object = json_object();
+    json_t *findings = json_array();
+
+    for (size_t i = 0; i < doctor->count; i++) {
+        const struct doctor_finding *finding = &doctor->findings[i];
+        json_t *item = json_object();
+
+        emit_set(item, "level", json_string(doctor_level_name(finding->level)));
+        emit_set(item, "pid", finding->pid != 0 ? json_integer(finding->pid) : json_null());
+        emit_set(item, "check", json_string(finding->check));
+        emit_set(item, "text", emit_text(finding->text));
+        emit_set(item, "advice", finding->advice ? emit_text(finding->advice) : json_null());
+        emit_append(findings, item);
+    }
+    emit_set(object, "schema", json_string("gpulimit.doctor/1"));
+    emit_set(object, "tool_version", json_string(GPULIMIT_VERSION));
+    emit_set(object, "is_well", json_boolean(doctor->fails == 0));
+    emit_set(object, "findings", findings);
     emit_print(object, false, out);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "emit_doctor.h"
 #include "emit_json.h"
 #include "emit_table.h"
 #include "options.h"
@@ -227,6 +228,30 @@ static int stat_stream(const struct options *options, struct emit_style style)
     return worst;
 }
 
+static int stat_examine(const struct options *options, const struct emit_style *style)
+{
+    struct snapshot snapshot;
+    struct doctor doctor;
+    int status;
+
+    stat_take_snapshot(options, &snapshot);
+    doctor_examine(&(struct doctor_request){.snapshot = &snapshot,
+                                            .folders = options->folders,
+                                            .folder_count = options->folder_count,
+                                            .pids = options->filter.pids,
+                                            .pid_count = options->filter.pid_count},
+                   &doctor);
+    if (options->is_json) {
+        emit_json_doctor(&doctor, stdout);
+    } else {
+        emit_doctor(&doctor, style);
+    }
+    status = doctor.fails > 0 ? EXIT_FAILED : EXIT_OK;
+    doctor_drop(&doctor);
+    snapshot_drop(&snapshot);
+    return status;
+}
+
 static int stat_go(const struct options *options)
 {
     struct emit_style style = stat_choose_style(options);
@@ -239,6 +264,9 @@ static int stat_go(const struct options *options)
     if (options->verb == VERB_HOOKS) {
         emit_table_hooks(&style);
         return EXIT_OK;
+    }
+    if (options->verb == VERB_DOCTOR) {
+        return stat_examine(options, &style);
     }
     if (options->delay_ns > 0) {
         return stat_stream(options, style);

@@ -47,6 +47,7 @@ static const char options_examples[] =
     "  gpulimit-stat                      who holds how much of which GPU, and of which limit\n"
     "  gpulimit-stat 5                    the same every 5 seconds\n"
     "  gpulimit-stat allocs -p 4121       what process 4121 holds it with\n"
+    "  gpulimit-stat doctor -p 4121       is it really under its limit?\n"
     "  gpulimit-stat -a --json            all there is, ended processes too, for a script\n";
 
 static void options_print_help(void)
@@ -184,8 +185,8 @@ static bool options_set_words(struct options *options, char **words)
             return false;
         }
     }
-    if (*words && options->verb == VERB_HOOKS) {
-        values_complain("hooks takes no further words, '%s'", *words);
+    if (*words && (options->verb == VERB_HOOKS || options->verb == VERB_DOCTOR)) {
+        values_complain("%s takes no further words, '%s'", verb_rows[options->verb].name, *words);
         return false;
     }
     if (*words && !values_read_delay(*words++, &options->delay_ns)) {
