@@ -13,14 +13,20 @@ enum {
     UNKNOWN_TRIES = 10000,   /* of waiting for a name that another thread is writing */
 };
 
-/* Arrays, not pointers: these would have to be relocated at the start of every program. */
-static const char unknown_hooks[][UNKNOWN_NAME_BYTES] = {
-#define HOOK(_symbol, _pfn, _room, _role, _text) #_symbol,
+/* Padded with NULs and compared by words: a runtime looks some hundred names up as it starts.
+ * Arrays, not pointers: these would have to be relocated at the start of every program. */
+union unknown_name {
+    char bytes[UNKNOWN_NAME_BYTES];
+    uint64_t words[UNKNOWN_NAME_BYTES / sizeof(uint64_t)];
+};
+
+static const union unknown_name unknown_hooks[] = {
+#define HOOK(_symbol, _pfn, _room, _role, _text) {#_symbol},
 #include "gpulimit/tbl/hooks.def"
 };
 
-static const char unknown_passed[][UNKNOWN_NAME_BYTES] = {
-#define PASS(_symbol, _reason, _text) #_symbol,
+static const union unknown_name unknown_passed[] = {
+#define PASS(_symbol, _reason, _text) {#_symbol},
 #include "gpulimit/tbl/passthrough.def"
 };
 
@@ -60,7 +66,9 @@ static bool unknown_begins(const char *name, const char *part, const char **rest
 static bool unknown_contains(const char *name, const char *part)
 {
     const char *rest;
-    while (*name && !unknown_begins(name, part, &rest))
+    if (part[0] == 'c') /* "cu...": a name of the driver's has it at its beginning alone */
+        return unknown_begins(name, part, &rest);
+    while (*name && !(*name == *part && unknown_begins(name, part, &rest)))
         name++;
     return *name != '\0';
 }
@@ -74,17 +82,29 @@ bool unknown_is_memory_looking(const char *name)
     return false;
 }
 
-bool unknown_is_known(const char *name)
+static bool unknown_is_row(const union unknown_name rows[], size_t count,
+                           const union unknown_name *name)
 {
-    for (size_t i = 0; i < UNKNOWN_ROWS(unknown_hooks); i++) {
-        if (loaded_is_name(unknown_hooks[i], name))
-            return true;
-    }
-    for (size_t i = 0; i < UNKNOWN_ROWS(unknown_passed); i++) {
-        if (loaded_is_name(unknown_passed[i], name))
+    for (size_t i = 0; i < count; i++) {
+        size_t word = 0;
+        while (word < UNKNOWN_ROWS(name->words) && rows[i].words[word] == name->words[word])
+            word++;
+        if (word == UNKNOWN_ROWS(name->words))
             return true;
     }
     return false;
+}
+
+bool unknown_is_known(const char *name)
+{
+    union unknown_name padded = {{0}};
+    for (size_t i = 0; name[i]; i++) {
+        if (i == UNKNOWN_NAME_BYTES)
+            return false;
+        padded.bytes[i] = name[i];
+    }
+    return unknown_is_row(unknown_hooks, UNKNOWN_ROWS(unknown_hooks), &padded) ||
+           unknown_is_row(unknown_passed, UNKNOWN_ROWS(unknown_passed), &padded);
 }
 
 /* Whether the variants of a function have hooks: then all those of the tables have. */
@@ -92,7 +112,7 @@ static bool unknown_is_hooked(const char *name)
 {
     const char *rest;
     for (size_t i = 0; i < UNKNOWN_ROWS(unknown_hooks); i++) {
-        if (unknown_begins(unknown_hooks[i], name, &rest) && (*rest == '\0' || *rest == '_'))
+        if (unknown_begins(unknown_hooks[i].bytes, name, &rest) && (*rest == '\0' || *rest == '_'))
             return true;
     }
     return false;
