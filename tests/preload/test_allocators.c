@@ -36,9 +36,9 @@ struct allocator {
 static CUmemoryPool pool;
 static CUmemAllocationProp prop;
 
-/* Arrays that require just so much: rows of 16 KiB, 128 of which make a block, as long as 128
+/* Arrays that require just so much: rows of 32 KiB, 64 of which make a block, as long as 64
  * divides them. */
-enum { ARRAY_WIDTH = 1024, ARRAY_ROW_BYTES = 16384 };
+enum { ARRAY_WIDTH = 2048, ARRAY_ROW_BYTES = 32768 };
 
 static const CUDA_ARRAY3D_DESCRIPTOR *array_3d(size_t bytes)
 {
