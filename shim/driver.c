@@ -6,6 +6,7 @@
 
 #include "budget.h"
 #include "limit_exports.h"
+#include "limit_graphs.h"
 #include "limit_later.h"
 #include "limit_pools.h"
 #include "real.h"
@@ -88,11 +89,23 @@ void driver_look_everywhere(void)
     }
 }
 
+static void driver_ask_graphs(unsigned device, bool trim)
+{
+    struct pool_reading reading;
+    if (!limit_graph_holds(device))
+        return;
+    if (trim)
+        real.cuDeviceGraphMemTrim((CUdevice)device);
+    if (driver_read_graph_memory(device, &reading))
+        limit_graph_update(device, &reading, trim);
+}
+
 static void driver_reclaim(unsigned device)
 {
     limit_look_at_exports();
     driver_ask_later();
     driver_ask_pools(device, true);
+    driver_ask_graphs(device, true);
 }
 
 void driver_return_to_pool(CUdeviceptr address, CUmemoryPool pool)
@@ -178,7 +191,7 @@ bool driver_here(struct driver_place *place)
     return true;
 }
 
-static bool driver_is_capturing(CUstream stream, bool per_thread)
+bool driver_is_capturing(CUstream stream, bool per_thread)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUresult result = per_thread ? real.cuStreamIsCapturing_ptsz(stream, &status)

@@ -11,6 +11,7 @@
 #define SHIM_DRIVER_H
 
 #include "cuda_api.h"
+#include "graphs.h"
 #include "pools.h"
 
 /* Where an allocation goes. */
@@ -54,11 +55,18 @@ bool driver_array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned leve
 /* How many threads a device can have resident at once: each has a stack. */
 uint64_t driver_resident_threads(unsigned device);
 
-/* What the memory nodes of a graph need, and on which device. Returns false if it has none. */
-bool driver_graph_need(CUgraph graph, unsigned *device, uint64_t *need_bytes);
+/* What the memory nodes of a graph need. Returns false if it has none. */
+bool driver_graph_need(CUgraph graph, struct graphs_need *need);
+
+/* How much of that it may have to be given now. If that does not fit, waits first for what runs
+ * before it on its stream, as the driver does for stream-ordered memory: what the graphs there hold
+ * is idle afterwards, and can be had by a trim. */
+uint64_t driver_graph_wants(const struct graphs_need *need, CUstream stream, bool per_thread);
 
 /* What the graphs of a device hold now. Returns false if the driver would not say. */
 bool driver_read_graph_memory(unsigned device, struct pool_reading *reading);
+
+bool driver_is_capturing(CUstream stream, bool per_thread);
 
 /* Enters RELAXED capture mode, and back into the mode that that returned. */
 CUstreamCaptureMode driver_relax(void);

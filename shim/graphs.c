@@ -6,7 +6,7 @@
 
 #include "grow.h"
 
-bool graphs_insert(struct graphs *graphs, uint64_t handle, unsigned device, uint64_t need_bytes)
+bool graphs_insert(struct graphs *graphs, uint64_t handle, const struct graphs_need *need)
 {
     uint32_t number = graphs->free_list - 1;
     if (graphs->free_list == 0) {
@@ -21,7 +21,7 @@ bool graphs_insert(struct graphs *graphs, uint64_t handle, unsigned device, uint
         graphs->free_list = graphs->execs[number].next_free;
     else
         graphs->used++;
-    graphs->execs[number] = (struct graphs_exec){.need_bytes = need_bytes, .device = device};
+    graphs->execs[number] = (struct graphs_exec){.need = *need};
     return true;
 }
 
@@ -31,19 +31,19 @@ static struct graphs_exec *graphs_find(struct graphs *graphs, uint64_t handle)
     return number ? &graphs->execs[*number] : NULL;
 }
 
-struct graphs_exec *graphs_find_needy(struct graphs *graphs, uint64_t handle)
+const struct graphs_need *graphs_find_needy(struct graphs *graphs, uint64_t handle)
 {
-    struct graphs_exec *exec = graphs_find(graphs, handle);
-    return exec && !(exec->is_backed && exec->trims == graphs->trims[exec->device]) ? exec : NULL;
+    const struct graphs_exec *exec = graphs_find(graphs, handle);
+    if (!exec || (exec->turn > 0 && exec->turn == graphs->turns[exec->need.device]))
+        return NULL;
+    return &exec->need;
 }
 
 void graphs_back(struct graphs *graphs, uint64_t handle)
 {
     struct graphs_exec *exec = graphs_find(graphs, handle);
-    if (!exec)
-        return;
-    exec->is_backed = true;
-    exec->trims = graphs->trims[exec->device];
+    if (exec)
+        exec->turn = ++graphs->turns[exec->need.device];
 }
 
 void graphs_remove(struct graphs *graphs, uint64_t handle)
@@ -59,7 +59,7 @@ void graphs_remove(struct graphs *graphs, uint64_t handle)
 
 void graphs_trim(struct graphs *graphs, unsigned device)
 {
-    graphs->trims[device]++;
+    graphs->turns[device]++;
 }
 
 void graphs_clear(struct graphs *graphs)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which executable graphs need memory of their own, and which of them have it already. Graph memory
- * is a reserve of each device, apart from pools: it grows when a graph is uploaded or first
- * launched, is used again by graphs that do not run at the same time, and shrinks when it is
- * trimmed.
+ * Which executable graphs need memory, and which of them has it for sure. Graph memory is a reserve
+ * of each device, apart from pools: it grows when a graph is uploaded or launched, and moves from
+ * graph to graph as they run, unless allocations in it outlive the launch. So only the graph that
+ * was given its memory last has it for sure, and it too only until the reserve is trimmed.
  *
  * No locking: the caller has a lock. A zero-initialised struct graphs is empty and valid.
  */
@@ -13,11 +13,23 @@
 #include "budget.h"
 #include "table.h"
 
-struct graphs_exec {
-    uint64_t need_bytes;
+#define GRAPHS_OUTLIVING 16u
+
+/* What a graph needs of its device at most, with nothing of it there. */
+struct graphs_need {
+    uint64_t bytes;
     unsigned device;
-    uint32_t trims;     /* of its device, when it was last given its memory */
-    bool is_backed;     /* it was given it at that time */
+    /* Some of the allocations that its launch leaves behind: while one of these lives, its memory
+     * is there. */
+    unsigned outliving_count;
+    struct graphs_range {
+        uint64_t start, bytes;
+    } outliving[GRAPHS_OUTLIVING];
+};
+
+struct graphs_exec {
+    struct graphs_need need;
+    uint64_t turn;      /* of its device, when it was last given its memory; 0 never */
     uint32_t next_free; /* number + 1 */
 };
 
@@ -25,16 +37,16 @@ struct graphs {
     struct table by_handle; /* CUgraphExec -> number */
     struct graphs_exec *execs;
     uint32_t capacity, used, free_list;
-    uint32_t trims[BUDGET_DEVICES];
+    uint64_t turns[BUDGET_DEVICES];
 };
 
 /* An executable graph that needs memory. Returns false when there is no memory to remember it by.
  */
-bool graphs_insert(struct graphs *graphs, uint64_t handle, unsigned device, uint64_t need_bytes);
+bool graphs_insert(struct graphs *graphs, uint64_t handle, const struct graphs_need *need);
 
-/* The executable graph of a handle, if it needs memory that it may not have; NULL otherwise. Valid
+/* What the executable graph of a handle needs and may not have; NULL if that is nothing. Valid
  * until the next graphs_insert. */
-struct graphs_exec *graphs_find_needy(struct graphs *graphs, uint64_t handle);
+const struct graphs_need *graphs_find_needy(struct graphs *graphs, uint64_t handle);
 
 /* The driver has given a graph its memory. */
 void graphs_back(struct graphs *graphs, uint64_t handle);

@@ -10,28 +10,26 @@
 
 static atomic_bool limit_has_graphs; /* one that needs memory has been seen */
 
-void limit_graph_instantiated(uint64_t exec, unsigned device, uint64_t need_bytes)
+void limit_graph_instantiated(uint64_t exec, const struct graphs_need *need)
 {
     struct books *books = books_lock();
-    graphs_insert(&books->graphs, exec, device, need_bytes);
+    graphs_insert(&books->graphs, exec, need);
     books_unlock();
     atomic_store_explicit(&limit_has_graphs, true, memory_order_relaxed);
 }
 
-bool limit_graph_needs(uint64_t exec, unsigned *device, uint64_t *need_bytes)
+bool limit_graph_needs(uint64_t exec, struct graphs_need *need)
 {
     /* Relaxed: whoever launches a graph has its handle from whoever instantiated it, by some order
      * of their own. */
     if (!atomic_load_explicit(&limit_has_graphs, memory_order_relaxed))
         return false;
     struct books *books = books_lock();
-    const struct graphs_exec *needy = graphs_find_needy(&books->graphs, exec);
-    if (needy) {
-        *device = needy->device;
-        *need_bytes = needy->need_bytes;
-    }
+    const struct graphs_need *found = graphs_find_needy(&books->graphs, exec);
+    if (found)
+        *need = *found;
     books_unlock();
-    return needy != NULL;
+    return found != NULL;
 }
 
 void limit_graph_commit(struct ticket *ticket, uint64_t exec)

@@ -12,15 +12,16 @@
 #ifndef SHIM_LIMIT_GRAPHS_H
 #define SHIM_LIMIT_GRAPHS_H
 
+#include "graphs.h"
 #include "limit.h"
 
-/* The driver has made a graph executable that needs so much on a device. */
-void limit_graph_instantiated(uint64_t exec, unsigned device, uint64_t need_bytes);
+/* The driver has made a graph executable that needs memory. */
+void limit_graph_instantiated(uint64_t exec, const struct graphs_need *need);
 
-/* Whether a graph needs memory that it may not have yet. If so, limit_reserve for
- * GPULIMIT_KIND_GRAPH comes next, then the launch, then limit_graph_commit or limit_cancel. For a
- * graph without memory nodes it is one load. */
-bool limit_graph_needs(uint64_t exec, unsigned *device, uint64_t *need_bytes);
+/* Whether a graph needs memory that it may not have. If so, limit_reserve for GPULIMIT_KIND_GRAPH
+ * comes next, then the launch, then limit_graph_commit or limit_cancel. For a program without
+ * graphs that need memory it is one load. */
+bool limit_graph_needs(uint64_t exec, struct graphs_need *need);
 
 /* The driver has given it: ticket->reading is of the device's graph reserve. */
 void limit_graph_commit(struct ticket *ticket, uint64_t exec);

@@ -15,15 +15,21 @@ static int clear(void **state)
     return 0;
 }
 
+static bool insert(uint64_t handle, unsigned device, uint64_t bytes)
+{
+    struct graphs_need need = {.bytes = bytes, .device = device};
+    return graphs_insert(&graphs, handle, &need);
+}
+
 static void test_a_graph_is_needy_until_it_is_backed(void **state)
 {
     (void)state;
     assert_null(graphs_find_needy(&graphs, 7));
-    assert_true(graphs_insert(&graphs, 7, 1, MIB(64)));
-    const struct graphs_exec *needy = graphs_find_needy(&graphs, 7);
+    assert_true(insert(7, 1, MIB(64)));
+    const struct graphs_need *needy = graphs_find_needy(&graphs, 7);
     assert_non_null(needy);
     assert_int_equal(needy->device, 1);
-    assert_int_equal(needy->need_bytes, MIB(64));
+    assert_int_equal(needy->bytes, MIB(64));
     graphs_back(&graphs, 7);
     assert_null(graphs_find_needy(&graphs, 7));
 }
@@ -31,7 +37,7 @@ static void test_a_graph_is_needy_until_it_is_backed(void **state)
 static void test_a_trim_of_its_device_makes_it_needy_again(void **state)
 {
     (void)state;
-    assert_true(graphs_insert(&graphs, 7, 1, MIB(64)));
+    assert_true(insert(7, 1, MIB(64)));
     graphs_back(&graphs, 7);
     graphs_trim(&graphs, 0);
     assert_null(graphs_find_needy(&graphs, 7));
@@ -39,11 +45,25 @@ static void test_a_trim_of_its_device_makes_it_needy_again(void **state)
     assert_non_null(graphs_find_needy(&graphs, 7));
 }
 
+static void test_another_graph_of_its_device_makes_it_needy_again(void **state)
+{
+    (void)state;
+    assert_true(insert(7, 1, MIB(64)));
+    assert_true(insert(8, 0, MIB(64)));
+    assert_true(insert(9, 1, MIB(64)));
+    graphs_back(&graphs, 7);
+    graphs_back(&graphs, 8);
+    assert_null(graphs_find_needy(&graphs, 7));
+    graphs_back(&graphs, 9);
+    assert_non_null(graphs_find_needy(&graphs, 7));
+    assert_null(graphs_find_needy(&graphs, 9));
+}
+
 static void test_a_destroyed_one_is_forgotten_and_its_place_used_again(void **state)
 {
     (void)state;
     for (uint64_t handle = 1; handle <= 10000; handle++) {
-        assert_true(graphs_insert(&graphs, handle, 0, MIB(1)));
+        assert_true(insert(handle, 0, MIB(1)));
         graphs_remove(&graphs, handle);
         assert_null(graphs_find_needy(&graphs, handle));
     }
@@ -54,11 +74,11 @@ static void test_a_destroyed_one_is_forgotten_and_its_place_used_again(void **st
 static void test_a_handle_handed_out_again_is_another_graph(void **state)
 {
     (void)state;
-    assert_true(graphs_insert(&graphs, 7, 0, MIB(64)));
+    assert_true(insert(7, 0, MIB(64)));
     graphs_back(&graphs, 7);
     graphs_remove(&graphs, 7);
-    assert_true(graphs_insert(&graphs, 7, 0, MIB(32)));
-    assert_int_equal(graphs_find_needy(&graphs, 7)->need_bytes, MIB(32));
+    assert_true(insert(7, 0, MIB(32)));
+    assert_int_equal(graphs_find_needy(&graphs, 7)->bytes, MIB(32));
 }
 
 int main(void)
@@ -66,6 +86,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_a_graph_is_needy_until_it_is_backed, clear),
         cmocka_unit_test_setup(test_a_trim_of_its_device_makes_it_needy_again, clear),
+        cmocka_unit_test_setup(test_another_graph_of_its_device_makes_it_needy_again, clear),
         cmocka_unit_test_setup(test_a_destroyed_one_is_forgotten_and_its_place_used_again, clear),
         cmocka_unit_test_setup(test_a_handle_handed_out_again_is_another_graph, clear),
     };
