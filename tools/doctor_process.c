@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "memory.h"
 #include "text.h"
@@ -131,27 +132,53 @@ static bool patient_examine_library(struct patient *patient)
     return true;
 }
 
+static bool patient_is_same_folder(const char *path, const char *other)
+{
+    struct stat first, second;
+
+    return stat(path, &first) == 0 && stat(other, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
+/* Where we find the folder that the process keeps its ledger in, for the caller to free(); NULL if
+ * that has been looked at. A container's /dev/shm is not ours. */
+static char *patient_find_folder(const struct patient *patient)
+{
+    const char *own = patient->process.folder;
+    const char *folder = own && own[0] != '\0' ? own : "/dev/shm";
+    char *seen = memory_print("/proc/%d/root%s", patient->process.pid, folder);
+    char *found = NULL;
+    bool is_looked_at = false;
+
+    for (size_t i = 0; i < patient->request->folder_count; i++) {
+        is_looked_at |= patient_is_same_folder(patient->request->folders[i], seen);
+    }
+    if (!is_looked_at) {
+        found = memory_print("%s", patient_is_same_folder(folder, seen) ? folder : seen);
+    }
+    free(seen);
+    return found;
+}
+
 /* A process with the library but without a ledger. */
 static void patient_explain_no_ledger(struct patient *patient)
 {
     const struct process *process = &patient->process;
-    const char *folder =
-        process->folder && process->folder[0] != '\0' ? process->folder : "/dev/shm";
-    bool is_looked_at = false;
+    char *folder;
 
-    for (size_t i = 0; i < patient->request->folder_count; i++) {
-        is_looked_at |= strcmp(patient->request->folders[i], folder) == 0;
-    }
     if (!process->is_readable) {
         PATIENT_ADD(patient, DOCTOR_FAIL, "ledger", memory_print("none that fits"),
                     memory_print("Either it does not run under the library, or has not used CUDA "
                                  "yet, or keeps its ledger elsewhere (--ledger-dir)."));
-    } else if (!process->driver) {
+        return;
+    }
+    folder = patient_find_folder(patient);
+    if (!process->driver) {
         PATIENT_ADD(patient, DOCTOR_WARN, "ledger",
                     memory_print("none yet: the process has not loaded the CUDA driver"),
                     memory_print("Look again when it uses CUDA. Until then there is nothing to "
                                  "limit."));
-    } else if (!is_looked_at) {
+    } else if (folder) {
         PATIENT_ADD(patient, DOCTOR_WARN, "ledger",
                     memory_print("none here: the process keeps its own in %s", folder),
                     memory_print("Look there: gpulimit-stat doctor -p %d --ledger-dir %s",
@@ -160,9 +187,10 @@ static void patient_explain_no_ledger(struct patient *patient)
         PATIENT_ADD(patient, DOCTOR_FAIL, "ledger",
                     memory_print("none, although the process has loaded the CUDA driver"),
                     memory_print("If it has called CUDA, its first message on stderr says why: its "
-                                 "settings are wrong, or %s cannot be written or is full.",
-                                 folder));
+                                 "settings are wrong, or the folder cannot be written or is "
+                                 "full."));
     }
+    free(folder);
 }
 
 static void patient_examine_versions(struct patient *patient)
