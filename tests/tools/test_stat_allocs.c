@@ -146,17 +146,30 @@ static void test_unlisted_allocations_are_told(void **state)
     tool_forget(&result);
 }
 
+/* Makes every run of blanks one: the widths of columns are those of the longest rows. */
+static void test_narrow(char *text)
+{
+    char *end = text;
+
+    for (; *text != '\0'; text++) {
+        if (*text != ' ' || text[1] != ' ') {
+            *end++ = *text;
+        }
+    }
+    *end = '\0';
+}
+
 static void test_hooks_are_listed_with_room_role_and_text(void **state)
 {
-    static const char head[] = "SYMBOL                         ROOM    ROLE      TEXT\n";
+    static const char head[] = "SYMBOL ROOM ROLE TEXT\n";
     struct tool_result result;
 
     (void)state;
     TOOL_RUN(&result, STAT, "hooks");
     assert_int_equal(result.status, 0);
+    test_narrow(result.out);
     assert_int_equal(strncmp(result.out, head, strlen(head)), 0);
-    assert_non_null(
-        strstr(result.out, "\ncuMemCreate                    vmm     ALLOCATES charge the size "));
+    assert_non_null(strstr(result.out, "\ncuMemCreate vmm ALLOCATES charge the size "));
     tool_forget(&result);
 }
 
