@@ -7,10 +7,12 @@
 #include "array.h"
 #include "backing.h"
 #include "linear.h"
+#include "module.h"
 #include "process.h"
 #include "state.h"
 
-#define CONTEXT_STACK 64
+#define CONTEXT_STACK       64
+#define CONTEXT_STACK_LIMIT 1024 /* bytes a thread, by default */
 
 struct context_list contexts = LIST_HEAD_INITIALIZER(contexts);
 
@@ -30,6 +32,7 @@ CUcontext context_create(CUdevice ordinal, unsigned flags, unsigned api_version)
     block_start(&context->linear, context->gpu, false);
     block_start(&context->low, context->gpu, true);
     block_start(&context->array, context->gpu, false);
+    block_start(&context->module, context->gpu, false);
     LIST_INSERT_HEAD(&contexts, context, of_process);
     return context;
 }
@@ -61,6 +64,12 @@ CUresult context_revive(CUcontext context)
     }
     state_count_contexts(context->gpu, 1);
     context->is_alive = true;
+    context->limit[CU_LIMIT_STACK_SIZE] = CONTEXT_STACK_LIMIT;
+    context->limit[CU_LIMIT_PRINTF_FIFO_SIZE] = 8650752;
+    context->limit[CU_LIMIT_MALLOC_HEAP_SIZE] = 8388608;
+    context->limit[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
+    context->limit[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
+    context->limit[CU_LIMIT_PERSISTING_L2_CACHE_SIZE] = 11796480;
     return CUDA_SUCCESS;
 }
 
@@ -75,11 +84,37 @@ void context_end(CUcontext context)
         event_destroy(event);
     while ((stream = LIST_FIRST(&context->streams)) != NULL)
         stream_destroy(stream);
+    module_end_context(context);
     array_end_context(context);
     linear_free_context(context);
     context->is_alive = false;
     state_count_contexts(context->gpu, -1);
-    backing_give(context->gpu, process.config.context_bytes);
+    backing_give(context->gpu, process.config.context_bytes + (uint64_t)context->stack_bytes +
+                                   context->greens * CONTEXT_GREEN_BYTES);
+    context->stack_bytes = 0;
+    context->greens = context->live_greens = 0;
+}
+
+int64_t context_stack_bytes(uint64_t limit)
+{
+    uint64_t threads = (uint64_t)DRIVER_MULTIPROCESSORS * DRIVER_THREADS;
+    int64_t by_default = (int64_t)driver_round(threads * CONTEXT_STACK_LIMIT, DRIVER_BLOCK);
+    int64_t beyond = (int64_t)driver_round(threads * limit, DRIVER_BLOCK) - by_default;
+
+    /* A context smaller than the real ones has not as much to give back. */
+    return beyond > -(int64_t)process.config.context_bytes ? beyond
+                                                           : -(int64_t)process.config.context_bytes;
+}
+
+bool context_flags_are_legal(unsigned flags)
+{
+    unsigned others = CU_CTX_LMEM_RESIZE_TO_MAX | CU_CTX_COREDUMP_ENABLE |
+                      CU_CTX_USER_COREDUMP_ENABLE | CU_CTX_SYNC_MEMOPS;
+    unsigned schedule = flags & CU_CTX_SCHED_MASK;
+
+    return !(flags & ~(CU_CTX_SCHED_MASK | others)) &&
+           (schedule == CU_CTX_SCHED_AUTO || schedule == CU_CTX_SCHED_SPIN ||
+            schedule == CU_CTX_SCHED_YIELD || schedule == CU_CTX_SCHED_BLOCKING_SYNC);
 }
 
 CUcontext context_top(void)

@@ -23,15 +23,22 @@ struct CUctx_st {
     unsigned users; /* retains of the primary context, attaches of others */
     unsigned flags;
     unsigned api_version;
-    struct block_list linear, low, array;
+    struct block_list linear, low, array, module;
     LIST_HEAD(, memory) memories;     /* what dies with it */
     LIST_HEAD(, CUstream_st) streams; /* those that the program created */
     LIST_HEAD(, CUevent_st) events;
     LIST_HEAD(, CUarray_st) arrays;
     LIST_HEAD(, CUmipmappedArray_st) mipmaps;
+    LIST_HEAD(, CUmod_st) modules;
+    uint64_t limit[CU_LIMIT_MAX];
+    int64_t stack_bytes; /* what its stack takes beyond the default's */
+    unsigned greens;     /* green contexts that it has room for, and those that live */
+    unsigned live_greens;
     struct CUstream_st *legacy, *per_thread; /* what stream 0 means */
     LIST_ENTRY(CUctx_st) of_process;
 };
+
+#define CONTEXT_GREEN_BYTES (6 * DRIVER_MIB)
 
 LIST_HEAD(context_list, CUctx_st);
 extern struct context_list contexts;
@@ -44,8 +51,12 @@ CUcontext context_create(CUdevice ordinal, unsigned flags, unsigned api_version)
  *   2: the device is full. */
 CUresult context_revive(CUcontext context);
 
-/* Takes its memory, streams and events with it. */
+/* Takes its memory, streams, events and modules with it. */
 void context_end(CUcontext context);
+
+/* What a stack limit takes beyond the default one, whose memory a context comes with. */
+int64_t context_stack_bytes(uint64_t limit);
+bool context_flags_are_legal(unsigned flags);
 
 /* The calling thread's context.
  *   201: none. 709: it was destroyed. */

@@ -12,6 +12,10 @@
 #define DRIVER_MIB   ((uint64_t)1 << 20)
 #define DRIVER_BLOCK (2 * DRIVER_MIB) /* what device memory comes in */
 
+/* An H200's, of every device here. */
+#define DRIVER_MULTIPROCESSORS 132
+#define DRIVER_THREADS         2048 /* that each can hold */
+
 static inline uint64_t driver_round(uint64_t value, uint64_t unit)
 {
     return (value + unit - 1) / unit * unit;

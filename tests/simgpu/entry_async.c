@@ -116,7 +116,7 @@ static CUresult async_put(uint64_t start, CUstream handle, bool per_thread)
     if (stream->capture)
         return capture_free(stream, start);
     struct memory *memory = memory_find_start(start);
-    if (!memory || memory->kind == MEMORY_HOST)
+    if (!memory || memory->kind == MEMORY_HOST || memory->kind == MEMORY_GLOBAL)
         return CUDA_ERROR_INVALID_VALUE;
     if (memory->kind == MEMORY_GRAPH)
         graph_memory_free(memory);

@@ -142,7 +142,7 @@ static CUresult linear_put(uint64_t start)
         return CUDA_SUCCESS;
     /* A driver quirk: without a context it knows no address, but one of another context is fine. */
     struct memory *memory = result ? NULL : memory_find_start(start);
-    if (!memory || memory->kind == MEMORY_HOST)
+    if (!memory || memory->kind == MEMORY_HOST || memory->kind == MEMORY_GLOBAL)
         return CUDA_ERROR_INVALID_VALUE;
     if (memory->kind == MEMORY_POOLED)
         pool_free(memory, NULL);

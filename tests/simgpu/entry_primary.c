@@ -109,6 +109,8 @@ static CUresult primary_set_flags(CUdevice dev, unsigned flags)
     CUcontext context;
     CUresult result = primary_find(dev, &context);
 
+    if (result == CUDA_SUCCESS && !context_flags_are_legal(flags))
+        result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         context->flags = flags;
     return result;

@@ -20,6 +20,10 @@ enum handle_kind {
     HANDLE_MIPMAP,
     HANDLE_NODE,
     HANDLE_EXEC,
+    HANDLE_MODULE,
+    HANDLE_LIBRARY,
+    HANDLE_GREEN,
+    HANDLE_DESC,
 };
 
 struct handle {

@@ -15,7 +15,8 @@ enum memory_kind {
     MEMORY_LINEAR,
     MEMORY_MANAGED,
     MEMORY_POOLED,
-    MEMORY_GRAPH, /* of an alloc node: here while it is live */
+    MEMORY_GRAPH,  /* of an alloc node: here while it is live */
+    MEMORY_GLOBAL, /* a module's variable */
     MEMORY_HOST,
 };
 

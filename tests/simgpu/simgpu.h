@@ -4,13 +4,15 @@
  * without a GPU, and, below, what tests can ask of them beyond the driver's own interface.
  *
  * Modelled, as measured on an H200 with driver 580.159: what each kind of allocation takes of the
- * device and when it gives it back (linear memory by the 2 MiB block rule, pools by chunks of 32
- * MiB, VMM handles and mappings, managed memory, contexts), what dies with a context, what calls
- * answer and leave in their outputs when they fail, and which calls a stream capture forbids.
- * Devices are shared by all processes that name one state file; a killed process's memory comes
- * back. Not modelled: contents of device memory (a copy to the host gives zeros), kernels, modules,
- * peer and IPC access, time (every stream is idle at once), the
- * memory of streams.
+ * device and when it gives it back (linear memory by the 2 MiB block rule, arrays by their tiles,
+ * pools and graphs by chunks of 32 MiB, VMM handles and mappings, managed memory, contexts, their
+ * stacks, modules), what dies with a context, what calls answer and leave in their outputs when
+ * they fail, and which calls a stream capture forbids. Devices are shared by all processes that
+ * name one state file; a killed process's memory comes back. A module image says what it takes: the
+ * variables of PTX count, and a text like "simgpu-module globals=268435456 code=1048576" may stand
+ * for one. Not modelled: contents of device memory (a copy to the host gives zeros), kernels and
+ * what they take when they first run, peer access, time (every stream is idle at once), the memory
+ * of streams.
  *
  * Environment, read at cuInit and nvmlInit:
  *   SIMGPU_DEVICES     how many GPUs, 1 to 16 (1)
