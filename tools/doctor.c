@@ -175,8 +175,12 @@ void doctor_examine(const struct doctor_request *request, struct doctor *doctor)
         doctor_examine_process(request, request->pids[i], doctor);
     }
     for (size_t i = 0; i < snapshot->ledger_count && request->pid_count == 0; i++) {
-        if (snapshot->ledgers[i]->state == GPULIMIT_STATE_LIVE) {
-            doctor_examine_in_short(request, snapshot->ledgers[i]->pid, doctor);
+        const struct gpulimit_ledger *ledger = snapshot->ledgers[i];
+
+        /* By our own number, if there is one: two containers may each have a process 7. */
+        if (ledger->state == GPULIMIT_STATE_LIVE) {
+            doctor_examine_in_short(request, ledger->lock_pid > 0 ? ledger->lock_pid : ledger->pid,
+                                    doctor);
         }
     }
 }
