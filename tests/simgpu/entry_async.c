@@ -5,6 +5,7 @@
 #include "capture.h"
 #include "context.h"
 #include "graph_memory.h"
+#include "import.h"
 #include "linear.h"
 #include "pool.h"
 #include "process.h"
@@ -42,7 +43,7 @@ static CUresult async_take(CUdeviceptr *dptr, const struct async_request *reques
         return result;
     CUmemoryPool pool =
         request->has_pool ? request->pool : pool_of_device(stream->context->ordinal);
-    if (!dptr || !handle_is(pool, HANDLE_POOL))
+    if (!dptr || !pool_is_usable(pool))
         return CUDA_ERROR_INVALID_VALUE;
     if (!request->bytes)
         return CUDA_SUCCESS;
@@ -116,10 +117,12 @@ static CUresult async_put(uint64_t start, CUstream handle, bool per_thread)
     if (stream->capture)
         return capture_free(stream, start);
     struct memory *memory = memory_find_start(start);
-    if (!memory || memory->kind == MEMORY_HOST || memory->kind == MEMORY_GLOBAL)
+    if (!memory || !memory_is_freeable(memory))
         return CUDA_ERROR_INVALID_VALUE;
     if (memory->kind == MEMORY_GRAPH)
         graph_memory_free(memory);
+    else if (memory->kind == MEMORY_IMPORTED)
+        import_close(memory->import);
     else if (memory->kind == MEMORY_POOLED)
         pool_free(memory, stream);
     else

@@ -4,6 +4,7 @@
 // _v2 are the CUDA 2.x interface: its 32-bit addresses come from below 4 GiB.
 
 #include "graph_memory.h"
+#include "import.h"
 #include "linear.h"
 #include "pool.h"
 #include "process.h"
@@ -142,12 +143,14 @@ static CUresult linear_put(uint64_t start)
         return CUDA_SUCCESS;
     /* A driver quirk: without a context it knows no address, but one of another context is fine. */
     struct memory *memory = result ? NULL : memory_find_start(start);
-    if (!memory || memory->kind == MEMORY_HOST || memory->kind == MEMORY_GLOBAL)
+    if (!memory || !memory_is_freeable(memory))
         return CUDA_ERROR_INVALID_VALUE;
     if (memory->kind == MEMORY_POOLED)
         pool_free(memory, NULL);
     else if (memory->kind == MEMORY_GRAPH)
         graph_memory_free(memory);
+    else if (memory->kind == MEMORY_IMPORTED)
+        import_close(memory->import);
     else
         linear_free(memory);
     return CUDA_SUCCESS;

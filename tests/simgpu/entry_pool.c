@@ -3,6 +3,7 @@
 // Pools as objects: created, destroyed, trimmed, asked, and which one a device uses.
 
 #include "capture.h"
+#include "import.h"
 #include "pool.h"
 #include "process.h"
 
@@ -11,8 +12,16 @@
 static CUresult pool_check_props(const CUmemPoolProps *props, unsigned *gpu)
 {
     *gpu = 0;
-    if (!props || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
+    if (!props)
         return CUDA_ERROR_INVALID_VALUE;
+    if (props->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED) {
+        if (props->handleTypes || props->maxSize)
+            return CUDA_ERROR_INVALID_VALUE;
+        if (props->location.type == CU_MEM_LOCATION_TYPE_NONE)
+            return CUDA_SUCCESS;
+    } else if (props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
     switch ((int)props->location.type) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
         return process_find_gpu(props->location.id, gpu) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -35,8 +44,11 @@ CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolP
     if (result)
         return process_leave(result);
     CUmemoryPool created = pool_create(poolProps->location, gpu, poolProps->maxSize);
-    if (created)
+    if (created) {
+        created->type = poolProps->allocType;
+        created->is_shareable = poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE;
         *pool = created;
+    }
     return process_leave(created ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
 }
 
@@ -46,7 +58,7 @@ CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool)
 
     if (result)
         return result;
-    if (!handle_is(pool, HANDLE_POOL) || pool->is_default)
+    if (!handle_is(pool, HANDLE_POOL) || pool->is_default || import_has_any(pool))
         return process_leave(CUDA_ERROR_INVALID_VALUE);
     pool_destroy(pool);
     return process_leave(CUDA_SUCCESS);
@@ -58,7 +70,7 @@ CUresult CUDAAPI cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
 
     if (result)
         return result;
-    if (!handle_is(pool, HANDLE_POOL))
+    if (!pool_is_usable(pool))
         return process_leave(CUDA_ERROR_INVALID_VALUE);
     pool_trim(pool, minBytesToKeep);
     return process_leave(CUDA_SUCCESS);
@@ -98,7 +110,7 @@ CUresult CUDAAPI cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute at
 
     if (result)
         return result;
-    if (!handle_is(pool, HANDLE_POOL) || !value)
+    if (!pool_is_usable(pool) || !value)
         return process_leave(CUDA_ERROR_INVALID_VALUE);
     const uint64_t *figure = pool_figure(pool, attr);
     const int *reuse = pool_reuse(pool, attr);
@@ -141,7 +153,7 @@ CUresult CUDAAPI cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute at
 
     if (result)
         return result;
-    if (!handle_is(pool, HANDLE_POOL) || !value)
+    if (!pool_is_usable(pool) || !value)
         return process_leave(CUDA_ERROR_INVALID_VALUE);
     return process_leave(pool_set(pool, attr, value));
 }
@@ -152,7 +164,7 @@ CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *ma
 
     if (result)
         return result;
-    if (!handle_is(pool, HANDLE_POOL) || !map || !count)
+    if (!pool_is_usable(pool) || !map || !count)
         return process_leave(CUDA_ERROR_INVALID_VALUE);
     pool->access = map[count - 1].flags;
     return process_leave(CUDA_SUCCESS);
@@ -165,7 +177,7 @@ CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPo
 
     if (result)
         return result;
-    if (!handle_is(memPool, HANDLE_POOL) || !flags || !location)
+    if (!pool_is_usable(memPool) || !flags || !location)
         return process_leave(CUDA_ERROR_INVALID_VALUE);
     bool own = location->type == memPool->location.type && location->id == memPool->location.id;
     *flags = own ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : memPool->access;
@@ -209,8 +221,7 @@ CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
         return result;
     if (!process_find_gpu(dev, &gpu))
         return process_leave(CUDA_ERROR_INVALID_DEVICE);
-    if (!handle_is(pool, HANDLE_POOL) || pool->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-        pool->location.id != dev)
+    if (!pool_is_usable(pool) || !pool_is_paid(pool) || pool->location.id != dev)
         return process_leave(CUDA_ERROR_INVALID_VALUE);
     pool_set_of_device(dev, pool);
     return process_leave(CUDA_SUCCESS);

@@ -5,6 +5,7 @@
 #include "backing.h"
 #include "context.h"
 #include "memory.h"
+#include "pool.h"
 #include "process.h"
 #include "vmm.h"
 
@@ -164,7 +165,9 @@ static CUresult query_attribute(void *data, CUpointer_attribute attribute,
         *(unsigned long long *)data = range->start;
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-        *(unsigned *)data = memory && memory->kind == MEMORY_MANAGED;
+        *(unsigned *)data =
+            memory && (memory->kind == MEMORY_MANAGED ||
+                       (memory->pool && memory->pool->type == CU_MEM_ALLOCATION_TYPE_MANAGED));
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
         *(int *)data = memory ? memory->ordinal : mapping->handle->physical->prop.location.id;

@@ -24,6 +24,7 @@ enum handle_kind {
     HANDLE_LIBRARY,
     HANDLE_GREEN,
     HANDLE_DESC,
+    HANDLE_EXTERNAL,
 };
 
 struct handle {

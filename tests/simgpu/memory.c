@@ -4,6 +4,8 @@
 
 #include "memory.h"
 
+#include "import.h"
+
 #include <stdlib.h>
 
 static struct range_set memories;
@@ -38,4 +40,21 @@ struct memory *memory_find_start(uint64_t address)
     struct memory *memory = memory_find(address);
 
     return memory && memory->range.start == address && !memory->is_leaving ? memory : NULL;
+}
+
+bool memory_is_freeable(const struct memory *memory)
+{
+    switch (memory->kind) {
+    case MEMORY_LINEAR:
+    case MEMORY_MANAGED:
+    case MEMORY_POOLED:
+    case MEMORY_GRAPH:
+        return true;
+    case MEMORY_IMPORTED:
+        return memory->import->kind != IMPORT_IPC;
+    case MEMORY_GLOBAL:
+    case MEMORY_HOST:
+        break;
+    }
+    return false;
 }

@@ -17,6 +17,7 @@ enum memory_kind {
     MEMORY_POOLED,
     MEMORY_GRAPH,  /* of an alloc node: here while it is live */
     MEMORY_GLOBAL, /* a module's variable */
+    MEMORY_IMPORTED,
     MEMORY_HOST,
 };
 
@@ -28,6 +29,7 @@ struct memory {
     struct block *block; /* LINEAR: the shared block it lies in; NULL if it has its own */
     CUmemoryPool pool;   /* POOLED */
     struct graph_allocation *allocation; /* GRAPH */
+    struct import *import;               /* IMPORTED */
     bool is_leaving; /* linear, freed in stream order: no longer to be freed, but still known */
     LIST_ENTRY(memory) of_owner;  /* context */
     LIST_ENTRY(memory) of_stream; /* while freed in stream order */
@@ -38,5 +40,8 @@ struct memory *memory_insert(enum memory_kind kind, uint64_t start, uint64_t byt
 void memory_remove(struct memory *memory);          /* frees the record */
 struct memory *memory_find(uint64_t address);       /* anywhere inside */
 struct memory *memory_find_start(uint64_t address); /* exactly its start */
+
+/* Whether cuMemFree takes it. */
+bool memory_is_freeable(const struct memory *memory);
 
 #endif

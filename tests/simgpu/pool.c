@@ -11,19 +11,61 @@
 #include <stdlib.h>
 
 static TAILQ_HEAD(, CUmemPoolHandle_st) pools = TAILQ_HEAD_INITIALIZER(pools);
-static CUmemoryPool defaults[CONFIG_DEVICES_MAX], current[CONFIG_DEVICES_MAX];
+static LIST_HEAD(, pool_choice) choices = LIST_HEAD_INITIALIZER(choices);
+
+struct pool_choice *pool_choose(CUmemLocation location, CUmemAllocationType type)
+{
+    struct pool_choice *choice;
+    unsigned gpu = 0;
+
+    LIST_FOREACH(choice, &choices, of_process)
+    if (choice->location.type == location.type && choice->location.id == location.id &&
+        choice->type == type)
+        return choice;
+    choice = calloc(1, sizeof *choice);
+    if (!choice)
+        return NULL;
+    if (location.type == CU_MEM_LOCATION_TYPE_DEVICE)
+        process_find_gpu(location.id, &gpu);
+    choice->location = location;
+    choice->type = type;
+    choice->current = choice->by_default = pool_create(location, gpu, 0);
+    if (!choice->by_default) {
+        free(choice);
+        return NULL;
+    }
+    choice->by_default->type = type;
+    choice->by_default->is_default = true;
+    LIST_INSERT_HEAD(&choices, choice, of_process);
+    return choice;
+}
+
+static struct pool_choice *pool_choice_of(CUdevice ordinal)
+{
+    CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = ordinal};
+
+    return pool_choose(location, CU_MEM_ALLOCATION_TYPE_PINNED);
+}
 
 CUresult pool_start(void)
 {
-    for (unsigned i = 0; i < process.visible; i++) {
-        CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = (int)i};
-
-        current[i] = defaults[i] = pool_create(location, process.gpus[i], 0);
-        if (!defaults[i])
+    for (unsigned i = 0; i < process.visible; i++)
+        if (!pool_choice_of((CUdevice)i))
             return CUDA_ERROR_OUT_OF_MEMORY;
-        defaults[i]->is_default = true;
-    }
     return CUDA_SUCCESS;
+}
+
+bool pool_is_usable(const void *handle)
+{
+    const struct CUmemPoolHandle_st *pool = handle;
+
+    return handle_is(pool, HANDLE_POOL) && !pool->is_imported;
+}
+
+bool pool_is_paid(const struct CUmemPoolHandle_st *pool)
+{
+    return pool->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+           pool->type == CU_MEM_ALLOCATION_TYPE_PINNED;
 }
 
 CUmemoryPool pool_create(CUmemLocation location, unsigned gpu, uint64_t max_bytes)
@@ -33,6 +75,7 @@ CUmemoryPool pool_create(CUmemLocation location, unsigned gpu, uint64_t max_byte
     if (!pool)
         return NULL;
     pool->location = location;
+    pool->type = CU_MEM_ALLOCATION_TYPE_PINNED;
     pool->gpu = gpu;
     pool->max_bytes = max_bytes ? driver_round(max_bytes, POOL_CHUNK) : UINT64_MAX;
     for (unsigned i = 0; i < 3; i++)
@@ -50,9 +93,11 @@ static void pool_end(CUmemoryPool pool)
 
 void pool_destroy(CUmemoryPool pool)
 {
-    for (unsigned i = 0; i < process.visible; i++)
-        if (current[i] == pool)
-            current[i] = defaults[i];
+    struct pool_choice *choice;
+
+    LIST_FOREACH(choice, &choices, of_process)
+    if (choice->current == pool)
+        choice->current = choice->by_default;
     handle_close(&pool->handle);
     pool->is_destroyed = true;
     if (!pool->live)
@@ -61,17 +106,17 @@ void pool_destroy(CUmemoryPool pool)
 
 CUmemoryPool pool_default(CUdevice ordinal)
 {
-    return defaults[ordinal];
+    return pool_choice_of(ordinal)->by_default;
 }
 
 CUmemoryPool pool_of_device(CUdevice ordinal)
 {
-    return current[ordinal];
+    return pool_choice_of(ordinal)->current;
 }
 
 void pool_set_of_device(CUdevice ordinal, CUmemoryPool pool)
 {
-    current[ordinal] = pool;
+    pool_choice_of(ordinal)->current = pool;
 }
 
 struct memory *pool_allocate(CUmemoryPool pool, uint64_t bytes)
@@ -126,7 +171,7 @@ void pool_trim_all(unsigned gpu)
     struct CUmemPoolHandle_st *pool;
 
     TAILQ_FOREACH(pool, &pools, of_process)
-    if (pool->gpu == gpu && pool->location.type == CU_MEM_LOCATION_TYPE_DEVICE)
+    if (pool->gpu == gpu && pool_is_paid(pool))
         chunks_trim(pool, 0, NULL);
 }
 

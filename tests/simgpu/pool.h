@@ -16,7 +16,11 @@ struct pool_chunk;
 struct CUmemPoolHandle_st {
     struct handle handle;
     CUmemLocation location;
+    CUmemAllocationType type;
     unsigned gpu;
+    bool is_shareable; /* a driver quirk: keeps its memory until it is destroyed */
+    bool is_imported;  /* for pointers out of another one alone */
+    uint64_t kept_bytes;
     bool is_default;
     bool is_destroyed; /* by the program; goes when its last allocation is freed */
     uint64_t live;     /* allocations */
@@ -34,7 +38,19 @@ struct CUmemPoolHandle_st {
     TAILQ_ENTRY(CUmemPoolHandle_st) of_process;
 };
 
-CUresult pool_start(void); /* makes the default pools */
+/* Which pool a location uses for a type of memory. */
+struct pool_choice {
+    CUmemLocation location;
+    CUmemAllocationType type;
+    CUmemoryPool by_default, current;
+    LIST_ENTRY(pool_choice) of_process;
+};
+
+CUresult pool_start(void); /* makes the devices' default pools */
+struct pool_choice *pool_choose(CUmemLocation location,
+                                CUmemAllocationType type); /* NULL: no memory */
+bool pool_is_usable(const void *handle);                   /* a pool, and not an imported one */
+bool pool_is_paid(const struct CUmemPoolHandle_st *pool);  /* out of a device's memory */
 
 CUmemoryPool pool_create(CUmemLocation location, unsigned gpu, uint64_t max_bytes);
 void pool_destroy(CUmemoryPool pool);

@@ -32,9 +32,10 @@ static bool chunks_reserve(CUmemoryPool pool, uint64_t bytes)
 {
     if (bytes > pool->max_bytes || pool->reserved_bytes > pool->max_bytes - bytes)
         return false;
-    if (bytes && pool->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-        !backing_take_once(pool->gpu, bytes))
+    uint64_t kept = pool->kept_bytes < bytes ? pool->kept_bytes : bytes;
+    if (bytes > kept && pool_is_paid(pool) && !backing_take_once(pool->gpu, bytes - kept))
         return false;
+    pool->kept_bytes -= kept;
     pool->reserved_bytes += bytes;
     if (pool->reserved_high_bytes < pool->reserved_bytes)
         pool->reserved_high_bytes = pool->reserved_bytes;
@@ -44,7 +45,11 @@ static bool chunks_reserve(CUmemoryPool pool, uint64_t bytes)
 static void chunks_unreserve(CUmemoryPool pool, uint64_t bytes)
 {
     pool->reserved_bytes -= bytes;
-    if (pool->location.type == CU_MEM_LOCATION_TYPE_DEVICE)
+    if (!pool_is_paid(pool))
+        return;
+    if (pool->is_shareable)
+        pool->kept_bytes += bytes;
+    else
         backing_give(pool->gpu, bytes);
 }
 
@@ -173,7 +178,9 @@ void chunks_forget_stream(CUmemoryPool pool, CUstream stream)
 
 void chunks_finish(CUmemoryPool pool)
 {
+    pool->is_shareable = false;
     chunks_trim(pool, 0, NULL);
+    backing_give(pool->gpu, pool->kept_bytes);
     if (pool->start)
         address_give(pool->start, CHUNKS_ADDRESSES);
     arena_finish(&pool->rest);
