@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A program that wants more GPU memory than its limit, by one road, as greedily as it can. Case of
+ * tests/gpu/run: whether it got more is seen from outside, in NVML, not by what it says of itself.
+ *
+ *   usage: roads ROAD
+ *
+ * Prints READY with a context but nothing allocated, and HELD when it can get no more, and waits
+ * for a line on standard input after each. Ends without freeing anything.
+ */
+#define _GNU_SOURCE
+#include "roads.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SECONDS = 20, SKIPPED = 77 };
+
+struct roads_driver cu;
+CUcontext roads_context;
+CUstream roads_streams[ROADS_STREAMS];
+static struct timespec started;
+
+static const struct road {
+    const char *name;
+    roads_take *take; /* pieces of largest down to smallest */
+    size_t largest, smallest;
+    void (*walk)(struct hoard *hoard); /* or a way of its own */
+} roads[] = {
+    {"linear-4k", roads_linear, 4096, 4096, NULL},
+    {"linear-1m", roads_linear, MIB, MIB, NULL},
+    {"linear", roads_linear, 300 * MIB, MIB, NULL},
+    {"pitch", roads_pitch, 300 * MIB, MIB, NULL},
+    {"managed", roads_managed, 256 * MIB, MIB, NULL},
+    {"managed-pool", roads_managed_pool, 256 * MIB, MIB, NULL},
+    {"managed-pool-here", roads_managed_pool_here, 256 * MIB, MIB, NULL},
+    {"managed-default", roads_managed_pool_default, 256 * MIB, MIB, NULL},
+    {"pageable", roads_pageable, 256 * MIB, MIB, NULL},
+    {"async", roads_async, 300 * MIB, MIB, NULL},
+    {"pool", roads_pool, 300 * MIB, MIB, NULL},
+    {"pools", roads_pools, 100 * MIB, MIB, NULL},
+    {"pool-fragments", NULL, 0, 0, roads_walk_fragments},
+    {"pool-exported", NULL, 0, 0, roads_walk_pool_exported},
+    {"linear-exported", roads_linear_exported, 256 * MIB, 2 * MIB, NULL},
+    {"freed-later", NULL, 0, 0, roads_walk_freed_later},
+    {"vmm", roads_vmm, 256 * MIB, 2 * MIB, NULL},
+    {"vmm-mapped", roads_vmm_mapped, 256 * MIB, 2 * MIB, NULL},
+    {"vmm-released", roads_vmm_released, 256 * MIB, 2 * MIB, NULL},
+    {"vmm-exported", roads_vmm_exported, 256 * MIB, 2 * MIB, NULL},
+    {"vmm-exported-twin", roads_vmm_exported_twin, 256 * MIB, 2 * MIB, NULL},
+    {"vmm-in-array", roads_vmm_in_array, 64 * MIB, 64 * MIB, NULL},
+    {"array-1m", roads_array, MIB, MIB, NULL},
+    {"array-tiny", roads_array_tiny, 64, 64, NULL},
+    {"array-3d", roads_array_3d, 256 * MIB, MIB, NULL},
+    {"array-mipmapped", roads_array_mipmapped, 256 * MIB, MIB, NULL},
+    {"array-layered", roads_array_layered, 256 * MIB, MIB, NULL},
+    {"graph", roads_graph, 300 * MIB, MIB, NULL},
+    {"graph-captured", roads_graph_captured, 300 * MIB, MIB, NULL},
+    {"graph-auto-free", roads_graph_auto_free, 300 * MIB, MIB, NULL},
+    {"graph-untrimmed", NULL, 0, 0, roads_walk_graph_untrimmed},
+    {"graph-shared", NULL, 0, 0, roads_walk_graph_shared},
+    {"graph-streams", NULL, 0, 0, roads_walk_graph_streams},
+    {"graph-update", NULL, 0, 0, roads_walk_graph_update},
+    {"reset", NULL, 0, 0, roads_walk_reset},
+    {"green", NULL, 0, 0, roads_walk_green},
+    {"contexts", NULL, 0, 0, roads_walk_contexts},
+    {"modules", roads_module, 256 * MIB, 2 * MIB, NULL},
+    {"stack", NULL, 0, 0, roads_walk_stack},
+    {"mix", NULL, 0, 0, roads_walk_mix},
+};
+
+void roads_skip(const char *why)
+{
+    printf("%s\n", why);
+    fflush(stdout);
+    _exit(SKIPPED);
+}
+
+static _Noreturn void skip_call(const char *what)
+{
+    char why[96];
+    snprintf(why, sizeof why, "not supported here: %s", what);
+    roads_skip(why);
+}
+
+void roads_must(CUresult result, const char *what)
+{
+    if (result == CUDA_SUCCESS)
+        return;
+    if (result == CUDA_ERROR_NOT_SUPPORTED)
+        skip_call(what);
+    fprintf(stderr, "roads: %s: error %d\n", what, (int)result);
+    fflush(stderr);
+    _exit(1);
+}
+
+void roads_must_have(CUresult result, const char *what)
+{
+    if (result == CUDA_ERROR_INVALID_VALUE)
+        skip_call(what);
+    roads_must(result, what);
+}
+
+bool roads_wants_more(const struct hoard *hoard)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return hoard->in_a_row < ROADS_ENOUGH_REFUSALS && hoard->held_bytes < ROADS_CAP_BYTES &&
+           now.tv_sec - started.tv_sec < SECONDS;
+}
+
+bool roads_note(struct hoard *hoard, CUresult result, uint64_t got_bytes, const char *what)
+{
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+        hoard->refusals++;
+        hoard->in_a_row++;
+        return false;
+    }
+    roads_must(result, what);
+    hoard->held_bytes += got_bytes;
+    hoard->in_a_row = 0;
+    return true;
+}
+
+void roads_take_all(struct hoard *hoard, roads_take *take, size_t largest, size_t smallest)
+{
+    size_t bytes = largest;
+    while (roads_wants_more(hoard)) {
+        uint64_t got = bytes;
+        CUresult result = take(bytes, &got);
+        if (!roads_note(hoard, result, got, "a piece"))
+            bytes = bytes / 2 < smallest ? smallest : bytes / 2;
+    }
+}
+
+static CUresult missing(void)
+{
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+static void load_driver(void)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!driver)
+        roads_skip(dlerror());
+        /* Stored through void **, as dlsym's manual page does: C has no conversion between the two.
+         */
+#define RESOLVE(_symbol, _pfn)                                                                     \
+    *(void **)&cu._symbol = dlsym(driver, #_symbol);                                               \
+    if (!cu._symbol)                                                                               \
+        cu._symbol = (PFN_##_pfn)(void (*)(void))missing;
+    ROADS_CALLS(RESOLVE)
+#undef RESOLVE
+}
+
+static void wait_for_line(void)
+{
+    fflush(stdout);
+    int c;
+    do
+        c = getchar();
+    while (c != '\n' && c != EOF);
+}
+
+/* Without an allocation of device memory, so that the figure of the ready phase is the context's
+ * own. The simulated GPU fills no host memory, hence no look at the result. */
+static void launch_something(void)
+{
+    void *host;
+    roads_must(cu.cuMemHostAlloc(&host, MIB, CU_MEMHOSTALLOC_DEVICEMAP), "cuMemHostAlloc");
+    (void)cu.cuMemsetD8_v2((CUdeviceptr)host, 1, MIB);
+    roads_must(cu.cuCtxSynchronize(), "cuCtxSynchronize");
+}
+
+static void get_ready(void)
+{
+    CUdevice device;
+    load_driver();
+    CUresult result = cu.cuInit(0);
+    if (result == CUDA_ERROR_NO_DEVICE)
+        roads_skip("there is no GPU");
+    roads_must(result, "cuInit");
+    roads_must(cu.cuDeviceGet(&device, 0), "cuDeviceGet");
+    roads_must(cu.cuDevicePrimaryCtxRetain(&roads_context, device), "cuDevicePrimaryCtxRetain");
+    roads_must(cu.cuCtxSetCurrent(roads_context), "cuCtxSetCurrent");
+    for (int i = 0; i < ROADS_STREAMS; i++)
+        roads_must(cu.cuStreamCreate(&roads_streams[i], CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+    launch_something();
+}
+
+int main(int argc, char **argv)
+{
+    const struct road *road = NULL;
+    for (size_t i = 0; argc > 1 && i < sizeof roads / sizeof roads[0]; i++) {
+        if (strcmp(argv[1], roads[i].name) == 0)
+            road = &roads[i];
+    }
+    if (!road) {
+        fputs("usage: roads ROAD\n", stderr);
+        return 2;
+    }
+    get_ready();
+    puts("READY");
+    wait_for_line();
+
+    struct hoard hoard = {0};
+    clock_gettime(CLOCK_MONOTONIC, &started);
+    if (road->walk)
+        road->walk(&hoard);
+    else
+        roads_take_all(&hoard, road->take, road->largest, road->smallest);
+    /* Not synchronised: that would give back what was freed in stream order. */
+    printf("HELD {\"road\": \"%s\", \"held\": %llu, \"refusals\": %u}\n", road->name,
+           (unsigned long long)hoard.held_bytes, hoard.refusals);
+    wait_for_line();
+    _exit(0);
+}
