@@ -105,7 +105,7 @@ static CUresult graph_take_child(CUgraphNode *node, const struct graph_place *pl
     CUresult result =
         inside ? graph_add(place, CU_GRAPH_NODE_TYPE_GRAPH, node) : CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS) {
-        inside->is_child = true;
+        graph_move(inside);
         (*node)->child = inside;
     } else if (inside && !moved) {
         graph_destroy(inside);

@@ -9,7 +9,7 @@
 #include "process.h"
 
 #define LIMIT_STACK_UNIT 16u
-#define LIMIT_STACK_MAX  523264u /* 520000 is taken, 524288 is not */
+#define LIMIT_STACK_MAX  523264u
 #define LIMIT_FIFO_MAX   ((uint64_t)1 << 31)
 
 static CUresult limit_set_stack(CUcontext context, uint64_t value)
@@ -31,7 +31,7 @@ static CUresult limit_check(CUlimit limit)
 {
     if (limit >= CU_LIMIT_MAX)
         return CUDA_ERROR_INVALID_VALUE;
-    return limit == CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH || limit > CU_LIMIT_PERSISTING_L2_CACHE_SIZE
+    return limit == CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH || limit == CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED
                ? CUDA_ERROR_UNSUPPORTED_LIMIT
                : CUDA_SUCCESS;
 }
@@ -45,6 +45,8 @@ static CUresult limit_set(CUlimit limit, uint64_t value)
         result = limit_check(limit);
     if (result)
         return result;
+    if (limit == CU_LIMIT_SHMEM_SIZE || limit == CU_LIMIT_CIG_ENABLED) /* to be asked for alone */
+        return CUDA_ERROR_NOT_PERMITTED;
     if (limit == CU_LIMIT_STACK_SIZE)
         return limit_set_stack(context, value);
     /* What is too much, the driver makes fit. */

@@ -67,12 +67,14 @@ CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 
 CUresult CUDAAPI cuModuleUnload(CUmodule hmod)
 {
-    CUresult result = process_enter(SYMBOL_cuModuleUnload, PROCESS_SAFE);
+    CUresult result = process_enter(SYMBOL_cuModuleUnload, PROCESS_UNSAFE);
 
     if (result)
         return result;
-    if (!handle_is(hmod, HANDLE_MODULE) || hmod->library)
+    if (!handle_is(hmod, HANDLE_MODULE))
         return process_leave(CUDA_ERROR_INVALID_HANDLE);
+    if (hmod->library)
+        return process_leave(CUDA_ERROR_NOT_PERMITTED);
     module_unload(hmod);
     return process_leave(CUDA_SUCCESS);
 }
@@ -83,7 +85,6 @@ struct module_answer {
     uint64_t start, bytes;
 };
 
-/* 500 comes with zeros. */
 static CUresult module_ask(CUmodule module, const char *name, bool has_output,
                            struct module_answer *answer)
 {
@@ -92,10 +93,9 @@ static CUresult module_ask(CUmodule module, const char *name, bool has_output,
     if (!name || !has_output)
         return CUDA_ERROR_INVALID_VALUE;
     const struct memory *memory = module_find(module, name);
-    if (!memory) {
-        *answer = (struct module_answer){0};
+    *answer = (struct module_answer){0};
+    if (!memory)
         return CUDA_ERROR_NOT_FOUND;
-    }
     answer->start = memory->range.start;
     answer->bytes = memory->range.end - memory->range.start;
     return CUDA_SUCCESS;
@@ -117,12 +117,13 @@ CUresult CUDAAPI cuModuleGetGlobal(CUdeviceptr_v1 *dptr, unsigned int *bytes, CU
     return process_leave(result);
 }
 
+/* A module's 500 comes with zeros, a library's leaves the outputs alone. */
 static CUresult module_tell(CUdeviceptr *dptr, size_t *bytes, CUmodule module, const char *name)
 {
     struct module_answer answer;
     CUresult result = module_ask(module, name, dptr || bytes, &answer);
 
-    if (result && result != CUDA_ERROR_NOT_FOUND)
+    if (result && (result != CUDA_ERROR_NOT_FOUND || module->library))
         return result;
     if (dptr)
         *dptr = answer.start;
@@ -199,7 +200,7 @@ CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
 
 CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
 {
-    CUresult result = process_enter(SYMBOL_cuLibraryUnload, PROCESS_SAFE);
+    CUresult result = process_enter(SYMBOL_cuLibraryUnload, PROCESS_UNSAFE);
 
     if (result)
         return result;

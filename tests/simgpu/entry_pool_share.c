@@ -32,6 +32,7 @@ static CUresult share_export(void *handle, CUmemoryPool pool, CUmemAllocationHan
     int descriptor = memfd_create("simgpu-pool", MFD_CLOEXEC);
     if (descriptor < 0 || write(descriptor, &share, sizeof share) != (ssize_t)sizeof share)
         return CUDA_ERROR_OPERATING_SYSTEM;
+    pool->is_exported = true;
     *(int *)handle = descriptor;
     return CUDA_SUCCESS;
 }

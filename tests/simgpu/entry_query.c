@@ -102,6 +102,7 @@ static const struct range *query_range(uint64_t address)
     return mapping && mapping->has_access ? &mapping->range : NULL;
 }
 
+/* 500 comes with zeros. */
 static CUresult query_address(uint64_t address, uint64_t *base, uint64_t *bytes)
 {
     CUcontext context;
@@ -110,11 +111,9 @@ static CUresult query_address(uint64_t address, uint64_t *base, uint64_t *bytes)
     if (result)
         return result;
     const struct range *range = query_range(address);
-    if (!range)
-        return CUDA_ERROR_NOT_FOUND;
-    *base = range->start;
-    *bytes = range->end - range->start;
-    return CUDA_SUCCESS;
+    *base = range ? range->start : 0;
+    *bytes = range ? range->end - range->start : 0;
+    return range ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
 CUresult CUDAAPI cuMemGetAddressRange(CUdeviceptr_v1 *pbase, unsigned int *psize,
@@ -126,9 +125,10 @@ CUresult CUDAAPI cuMemGetAddressRange(CUdeviceptr_v1 *pbase, unsigned int *psize
     if (result)
         return result;
     result = query_address(dptr, &base, &bytes);
-    if (result == CUDA_SUCCESS && pbase)
+    bool told = result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_FOUND;
+    if (told && pbase)
         *pbase = (CUdeviceptr_v1)base;
-    if (result == CUDA_SUCCESS && psize)
+    if (told && psize)
         *psize = query_clamp(bytes);
     return process_leave(result);
 }
@@ -141,9 +141,10 @@ CUresult CUDAAPI cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUde
     if (result)
         return result;
     result = query_address(dptr, &base, &bytes);
-    if (result == CUDA_SUCCESS && pbase)
+    bool told = result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_FOUND;
+    if (told && pbase)
         *pbase = base;
-    if (result == CUDA_SUCCESS && psize)
+    if (told && psize)
         *psize = bytes;
     return process_leave(result);
 }

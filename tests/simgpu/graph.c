@@ -88,6 +88,20 @@ CUresult graph_add(const struct graph_place *place, CUgraphNodeType type, CUgrap
     return CUDA_SUCCESS;
 }
 
+void graph_move(CUgraph graph)
+{
+    graph->is_child = true;
+    for (unsigned i = 0; i < CONFIG_DEVICES_MAX; i++) {
+        struct graph_space *space = graph->space[i];
+
+        if (!space)
+            continue;
+        graph->padding[i] = graph_space_add(space, space->start + space->chunks * GRAPH_CHUNK, 1);
+        if (graph->padding[i])
+            graph->padding[i]->is_padding = true;
+    }
+}
+
 void graph_remove(CUgraphNode node)
 {
     CUgraphNode other;

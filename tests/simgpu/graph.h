@@ -29,6 +29,7 @@ struct CUgraph_st {
     TAILQ_HEAD(graph_nodes, CUgraphNode_st) nodes;
     size_t node_count;
     struct graph_space *space[CONFIG_DEVICES_MAX]; /* by ordinal */
+    struct graph_allocation *padding[CONFIG_DEVICES_MAX];
 };
 
 struct CUgraphExec_st {
@@ -63,6 +64,10 @@ CUresult graph_add_alloc(const struct graph_place *place, CUdevice ordinal, uint
 
 /* 1: there is no such allocation, or it is freed already. */
 CUresult graph_add_free(const struct graph_place *place, uint64_t address, CUgraphNode *node);
+
+/* The graph becomes a node's. A driver quirk: on each device where it has memory, it needs a chunk
+ * more from then on. */
+void graph_move(CUgraph graph);
 
 void graph_remove(CUgraphNode node); /* one that is not about memory */
 

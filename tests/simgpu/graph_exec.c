@@ -8,6 +8,16 @@
 
 static LIST_HEAD(, CUgraphExec_st) executables = LIST_HEAD_INITIALIZER(executables);
 
+static void exec_put(struct graph_step *steps, unsigned *count, struct graph_allocation *allocation,
+                     bool is_free)
+{
+    if (!allocation)
+        return;
+    if (steps)
+        steps[*count] = (struct graph_step){.allocation = allocation, .is_free = is_free};
+    ++*count;
+}
+
 /* Nodes were added after those that they depend on, so their order will do. */
 static unsigned exec_list(CUgraph graph, struct graph_step *steps)
 {
@@ -18,14 +28,10 @@ static unsigned exec_list(CUgraph graph, struct graph_step *steps)
     {
         if (node->child)
             count += exec_list(node->child, steps ? steps + count : NULL);
-        if (!node->allocation)
-            continue;
-        if (steps)
-            steps[count] =
-                (struct graph_step){.allocation = node->allocation,
-                                    .is_free = node->type == CU_GRAPH_NODE_TYPE_MEM_FREE};
-        count++;
+        exec_put(steps, &count, node->allocation, node->type == CU_GRAPH_NODE_TYPE_MEM_FREE);
     }
+    for (unsigned i = 0; i < CONFIG_DEVICES_MAX; i++)
+        exec_put(steps, &count, graph->padding[i], false);
     return count;
 }
 
@@ -62,7 +68,8 @@ CUresult graph_instantiate(CUgraph graph, unsigned long long flags, CUgraphExec 
     for (unsigned i = 0; i < created->step_count; i++) {
         struct graph_step *step = &created->steps[i];
 
-        step->outlives = !step->is_free && !exec_frees(created, step->allocation);
+        step->outlives = !step->is_free && !step->allocation->is_padding &&
+                         !exec_frees(created, step->allocation);
         graph_space_hold(step->allocation->space);
     }
     created->graph = graph;

@@ -120,7 +120,7 @@ struct graph_allocation *graph_find_allocation(uint64_t start)
 
     LIST_FOREACH(space, &spaces, of_process)
     TAILQ_FOREACH(allocation, &space->allocations, of_space)
-    if (allocation->start == start && !allocation->free_node)
+    if (allocation->start == start && !allocation->free_node && !allocation->is_padding)
         return allocation;
     return NULL;
 }

@@ -34,6 +34,7 @@ struct graph_allocation {
     uint64_t start, bytes;
     CUgraphNode free_node; /* of the same graph; NULL: it outlives a launch */
     struct memory *live;   /* NULL: not launched, or freed since */
+    bool is_padding;       /* no node's */
     TAILQ_ENTRY(graph_allocation) of_space;
 };
 

@@ -156,8 +156,22 @@ void pool_free(struct memory *memory, CUstream stream)
         pool->used_bytes -= bytes;
     else
         pool_settle(pool, NULL);
-    if (pool->is_destroyed && !pool->live)
+    if (!pool->is_destroyed || pool->live)
+        return;
+    pool->ends_on = stream;
+    if (!stream)
         pool_end(pool);
+}
+
+static void pool_end_all(CUstream stream)
+{
+    CUmemoryPool pool = TAILQ_FIRST(&pools), next;
+
+    for (; pool; pool = next) {
+        next = TAILQ_NEXT(pool, of_process);
+        if (pool->ends_on == stream)
+            pool_end(pool);
+    }
 }
 
 void pool_trim(CUmemoryPool pool, uint64_t bytes_to_keep)
@@ -179,6 +193,7 @@ void pool_synchronize(CUstream stream)
 {
     struct CUmemPoolHandle_st *pool;
 
+    pool_end_all(stream);
     TAILQ_FOREACH(pool, &pools, of_process)
     pool_settle(pool, stream);
 }
@@ -187,6 +202,7 @@ void pool_forget_stream(CUstream stream)
 {
     struct CUmemPoolHandle_st *pool;
 
+    pool_end_all(stream);
     TAILQ_FOREACH(pool, &pools, of_process)
     chunks_forget_stream(pool, stream);
 }

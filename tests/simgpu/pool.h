@@ -18,11 +18,13 @@ struct CUmemPoolHandle_st {
     CUmemLocation location;
     CUmemAllocationType type;
     unsigned gpu;
-    bool is_shareable; /* a driver quirk: keeps its memory until it is destroyed */
+    bool is_shareable; /* may be exported */
+    bool is_exported;  /* a driver quirk: keeps its memory from then on until it is destroyed */
     bool is_imported;  /* for pointers out of another one alone */
     uint64_t kept_bytes;
     bool is_default;
-    bool is_destroyed; /* by the program; goes when its last allocation is freed */
+    bool is_destroyed; /* by the program; goes when the last free of an allocation is over */
+    CUstream ends_on;  /* where that free waits to be synchronised */
     uint64_t live;     /* allocations */
     uint64_t max_bytes;
     uint64_t threshold_bytes;

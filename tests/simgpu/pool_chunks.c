@@ -47,7 +47,7 @@ static void chunks_unreserve(CUmemoryPool pool, uint64_t bytes)
     pool->reserved_bytes -= bytes;
     if (!pool_is_paid(pool))
         return;
-    if (pool->is_shareable)
+    if (pool->is_exported)
         pool->kept_bytes += bytes;
     else
         backing_give(pool->gpu, bytes);
@@ -178,7 +178,7 @@ void chunks_forget_stream(CUmemoryPool pool, CUstream stream)
 
 void chunks_finish(CUmemoryPool pool)
 {
-    pool->is_shareable = false;
+    pool->is_exported = false;
     chunks_trim(pool, 0, NULL);
     backing_give(pool->gpu, pool->kept_bytes);
     if (pool->start)

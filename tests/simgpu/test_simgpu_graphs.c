@@ -361,7 +361,7 @@ static void test_a_moved_child_graph_brings_its_memory(void **state)
     graph = parent;
     exec = end(0);
     assert_ok(cuGraphLaunch(exec, stream));
-    assert_int_equal(fixture_took(), 64);
+    assert_int_equal(fixture_took(), 64 + 32); /* a chunk more than by itself */
     finish(exec);
 }
 
