@@ -48,6 +48,7 @@ struct books {
     struct later later;
     struct exports exports;
     uint32_t imports;      /* handles to memory that was imported */
+    struct table opens;    /* address of imported memory -> how often it was opened */
     struct table overhead; /* context and number of a setting -> bytes that it takes */
     struct table contexts; /* contexts that the program created itself -> users */
 };

@@ -181,6 +181,16 @@ bool driver_knows(int device)
     return exists;
 }
 
+uint64_t driver_resident_threads(unsigned device)
+{
+    int processors = 0, threads = 0;
+    real.cuDeviceGetAttribute(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+                              (CUdevice)device);
+    real.cuDeviceGetAttribute(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+                              (CUdevice)device);
+    return (uint64_t)processors * (uint64_t)threads;
+}
+
 bool driver_here(struct driver_place *place)
 {
     CUdevice device;

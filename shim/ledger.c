@@ -50,11 +50,6 @@ static void ledger_free_place(struct ledger *ledger, uint32_t number)
     ledger->free_list = number + 1;
 }
 
-static bool ledger_is_found_by_address(const struct ledger_entry *entry)
-{
-    return entry->kind != GPULIMIT_KIND_VMM && entry->kind != GPULIMIT_KIND_IMPORTED;
-}
-
 static void ledger_list(struct ledger *ledger, uint32_t number)
 {
     struct ledger_entry *entry = &ledger->entries[number];
@@ -86,7 +81,7 @@ uint32_t ledger_insert(struct ledger *ledger, const struct ledger_entry *entry, 
     uint32_t number = ledger_take_place(ledger);
     if (number == LEDGER_NONE)
         return LEDGER_NONE;
-    if (ledger_is_found_by_address(entry)) {
+    if (!entry->is_handle) {
         uint32_t old = ledger_find(ledger, entry->address);
         if (!table_set(&ledger->by_address, entry->address, number)) {
             ledger_free_place(ledger, number);
@@ -131,7 +126,7 @@ void ledger_remove(struct ledger *ledger, uint32_t number)
     totals->frees_total++;
     totals->by_kind[entry->kind].count--;
     /* Unless a newer entry has the address, see ledger_insert. */
-    if (ledger_is_found_by_address(entry) && ledger_find(ledger, entry->address) == number)
+    if (!entry->is_handle && ledger_find(ledger, entry->address) == number)
         table_remove(&ledger->by_address, entry->address);
     if (ledger->count_mode == GPULIMIT_COUNT_ALLOCATIONS)
         totals->by_kind[entry->kind].bytes -= entry->requested_bytes;

@@ -29,6 +29,7 @@ struct ledger_entry {
     uint16_t pool; /* async: the place of its pool in struct pools */
     uint8_t kind;  /* enum gpulimit_kind; GPULIMIT_KIND_NONE: a free place */
     uint8_t device;
+    bool is_handle; /* the address is none, and not to be found by */
     bool is_listed; /* in the region */
 };
 
@@ -37,7 +38,7 @@ struct ledger {
     uint32_t capacity;
     uint32_t used;           /* entries[0 .. used-1] have been in use */
     uint32_t free_list;      /* number + 1 of the first free place, 0 if none */
-    struct table by_address; /* of all kinds but vmm, whose handles are not addresses */
+    struct table by_address; /* of all that have one */
     uint64_t serial;
     uint64_t unlisted;
     enum gpulimit_count_mode count_mode;

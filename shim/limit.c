@@ -181,6 +181,7 @@ static bool limit_enter(struct books *books, const struct ticket *ticket, uint64
         .pool = ticket->pool,
         .kind = (uint8_t)ticket->kind,
         .device = (uint8_t)ticket->device,
+        .is_handle = ticket->kind == GPULIMIT_KIND_VMM,
     };
     uint32_t stale;
     uint32_t number = ledger_insert(ledger, &entry, &stale);

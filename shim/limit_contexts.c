@@ -33,8 +33,9 @@ uint64_t limit_context_mark(void)
 /* What a context owns and takes along. */
 static bool limit_dies_with_context(const struct ledger_entry *entry, uint64_t mark)
 {
-    return (entry->kind == GPULIMIT_KIND_LINEAR || entry->kind == GPULIMIT_KIND_MANAGED ||
-            entry->kind == GPULIMIT_KIND_ARRAY) &&
+    bool is_import = entry->kind == GPULIMIT_KIND_IMPORTED && entry->owner != 0;
+    return (is_import || entry->kind == GPULIMIT_KIND_LINEAR ||
+            entry->kind == GPULIMIT_KIND_MANAGED || entry->kind == GPULIMIT_KIND_ARRAY) &&
            entry->serial <= mark;
 }
 

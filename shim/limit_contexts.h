@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What dies with a context: its linear and managed memory and its arrays, but neither pools nor
- * cuMemCreate's memory, as measured (driver 580.159). See limit.h for threads and forks.
+ * What dies with a context: its linear and managed memory, its arrays and what it has opened, but
+ * neither pools nor cuMemCreate's memory, as measured (driver 580.159). See limit.h for threads and
+ * forks.
  *
  * A device's primary context is not always handed out by a call that we see, so it is told apart by
  * exclusion: it is the one that the program has not created itself.

@@ -16,9 +16,21 @@ bool limit_reserve_overhead(struct ticket *ticket, unsigned device, uint64_t con
     return limit_reserve(ticket, GPULIMIT_KIND_NONE, device, context, api, bytes);
 }
 
-/* In the table: the device above, the bytes below. */
+/* In the table: the device above; below, by how many bytes the setting takes more, or less, than it
+ * did when it was first seen. */
 #define LIMIT_OVERHEAD_BITS 56
 #define LIMIT_OVERHEAD_MASK ((UINT64_C(1) << LIMIT_OVERHEAD_BITS) - 1)
+
+static int64_t limit_difference(uint64_t value)
+{
+    return (int64_t)(value << (64 - LIMIT_OVERHEAD_BITS)) >> (64 - LIMIT_OVERHEAD_BITS);
+}
+
+/* What it counts: what it took at first belongs to the context. */
+static int64_t limit_counted(int64_t difference)
+{
+    return difference > 0 ? difference : 0;
+}
 
 static void limit_add_overhead(struct books *books, unsigned device, int64_t change)
 {
@@ -34,10 +46,12 @@ void limit_commit_overhead(struct ticket *ticket, unsigned setting, int64_t chan
     uint64_t key = ticket->owner | setting;
     struct books *books = books_lock();
     const uint64_t *known = table_find(&books->overhead, key);
-    uint64_t before = known ? *known & LIMIT_OVERHEAD_MASK : 0;
-    uint64_t after = change < 0 && (uint64_t)-change > before ? 0 : before + (uint64_t)change;
-    if (table_set(&books->overhead, key, after | (uint64_t)ticket->device << LIMIT_OVERHEAD_BITS))
-        limit_add_overhead(books, ticket->device, (int64_t)(after - before));
+    int64_t before = known ? limit_difference(*known) : 0;
+    int64_t after = before + change;
+    uint64_t value = ((uint64_t)after & LIMIT_OVERHEAD_MASK) | (uint64_t)ticket->device
+                                                                   << LIMIT_OVERHEAD_BITS;
+    if (table_set(&books->overhead, key, value))
+        limit_add_overhead(books, ticket->device, limit_counted(after) - limit_counted(before));
     books_unlock();
     limit_cancel(ticket); /* what it held is in the counters now */
 }
@@ -72,6 +86,6 @@ void limit_end_overhead(struct books *books, uint64_t context, unsigned device)
             return;
         table_remove(&books->overhead, search.key);
         limit_add_overhead(books, (unsigned)(search.value >> LIMIT_OVERHEAD_BITS),
-                           -(int64_t)(search.value & LIMIT_OVERHEAD_MASK));
+                           -limit_counted(limit_difference(search.value)));
     }
 }

@@ -74,7 +74,8 @@ void limit_handle_imported(uint64_t handle, unsigned device, enum api api)
     struct ledger_entry entry = {.address = handle,
                                  .kind = GPULIMIT_KIND_IMPORTED,
                                  .device = (uint8_t)device,
-                                 .api = (uint16_t)api};
+                                 .api = (uint16_t)api,
+                                 .is_handle = true};
     uint32_t stale;
     uint32_t number = ledger_insert(&books->ledger, &entry, &stale);
     if (number != LEDGER_NONE) {

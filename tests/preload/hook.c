@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+static const CUipcMemHandle hook_ipc;
+
 static const CUmemAllocationProp hook_device_prop = {
     .type = CU_MEM_ALLOCATION_TYPE_PINNED,
     .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0},

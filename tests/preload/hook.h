@@ -29,6 +29,8 @@ struct hook_outputs {
     CUarray array;
     CUmipmappedArray mipmapped;
     CUgraphExec exec;
+    CUexternalMemory external;
+    CUmemPoolPtrExportData pointer;
     CUDA_GRAPH_INSTANTIATE_PARAMS instantiate;
     void *function;
     CUdriverProcAddressQueryResult found;

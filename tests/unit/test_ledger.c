@@ -94,7 +94,7 @@ static void test_a_taken_address_makes_the_old_entry_stale(void **state)
 static void test_vmm_handles_and_addresses_do_not_meet(void **state)
 {
     struct ledger_entry entry = {
-        .address = 0x1000, .requested_bytes = 1, .kind = GPULIMIT_KIND_VMM};
+        .address = 0x1000, .requested_bytes = 1, .kind = GPULIMIT_KIND_VMM, .is_handle = true};
     uint32_t stale;
     (void)state;
     uint32_t linear = insert(0x1000, 100);
