@@ -35,6 +35,7 @@ struct config config_read(void)
         memory_mb = 143771;
         context_mb = 518;
         config.device_name = "NVIDIA H200";
+        config.is_h200 = true;
     }
     config.devices = (unsigned)config_number("SIMGPU_DEVICES", 1, CONFIG_DEVICES_MAX);
     config.memory_bytes = config_number("SIMGPU_MEMORY_MB", memory_mb, UINT32_MAX) * MIB;

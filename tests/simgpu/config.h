@@ -6,6 +6,7 @@
 #ifndef SIMGPU_CONFIG_H
 #define SIMGPU_CONFIG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define CONFIG_DEVICES_MAX 16u
@@ -15,6 +16,7 @@ struct config {
     uint64_t memory_bytes;  /* of each device */
     uint64_t context_bytes; /* what one context costs */
     const char *device_name;
+    bool is_h200; /* no place for CUDA 2.x's 32-bit addresses: its contexts and calls are refused */
 };
 
 /* Reads SIMGPU_DEVICES, SIMGPU_PROFILE, SIMGPU_MEMORY_MB and SIMGPU_CONTEXT_MB; the last two

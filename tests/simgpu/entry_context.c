@@ -15,6 +15,8 @@ static CUresult ctx_create(CUcontext *pctx, unsigned flags, CUdevice dev, unsign
         return CUDA_ERROR_INVALID_VALUE;
     if (!process_find_gpu(dev, &gpu))
         return CUDA_ERROR_INVALID_DEVICE;
+    if (process.config.is_h200 && api_version < 3020)
+        return CUDA_ERROR_OUT_OF_MEMORY;
     CUcontext context = context_create(dev, flags, api_version);
     if (!context)
         return CUDA_ERROR_OUT_OF_MEMORY;

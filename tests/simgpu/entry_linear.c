@@ -16,6 +16,8 @@ static CUresult linear_take(uint64_t bytes, bool has_output, bool low, uint64_t 
     CUcontext context;
     CUresult result = context_current(&context);
 
+    if (result == CUDA_SUCCESS && low && process.config.is_h200)
+        result = CUDA_ERROR_INVALID_CONTEXT;
     if (result)
         return result;
     if (!has_output || !bytes)
@@ -59,6 +61,8 @@ static CUresult linear_take_pitch(uint64_t width, uint64_t height, unsigned elem
     CUresult result = context_current(&context);
     uint64_t bytes;
 
+    if (result == CUDA_SUCCESS && low && process.config.is_h200)
+        result = CUDA_ERROR_INVALID_CONTEXT;
     if (result)
         return result;
     if (!has_outputs || !width || !height || (element != 4 && element != 8 && element != 16) ||
@@ -160,7 +164,9 @@ CUresult CUDAAPI cuMemFree(CUdeviceptr_v1 dptr)
 {
     CUresult result = process_enter(SYMBOL_cuMemFree, PROCESS_UNSAFE);
 
-    return result ? result : process_leave(linear_put(dptr));
+    if (result)
+        return result;
+    return process_leave(process.config.is_h200 ? CUDA_ERROR_INVALID_CONTEXT : linear_put(dptr));
 }
 
 CUresult CUDAAPI cuMemFree_v2(CUdeviceptr dptr)

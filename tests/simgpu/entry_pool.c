@@ -193,7 +193,7 @@ static CUresult pool_get(CUmemoryPool *pool, CUdevice dev, CUmemoryPool (*which)
     if (!pool)
         return CUDA_ERROR_INVALID_VALUE;
     if (!process_find_gpu(dev, &gpu))
-        return CUDA_ERROR_INVALID_VALUE;
+        return which == pool_default ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_INVALID_VALUE;
     *pool = which(dev);
     return CUDA_SUCCESS;
 }
