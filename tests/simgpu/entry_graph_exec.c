@@ -117,6 +117,35 @@ CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec hGraphExec)
     return process_leave(CUDA_SUCCESS);
 }
 
+static CUresult exec_update(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResult *told)
+{
+    if (!handle_is(exec, HANDLE_EXEC) || !handle_is(graph, HANDLE_GRAPH))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = graph_exec_update(exec, graph);
+    if (told)
+        *told = result ? CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED : CU_GRAPH_EXEC_UPDATE_SUCCESS;
+    return result;
+}
+
+CUresult CUDAAPI cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph,
+                                   CUgraphNode *hErrorNode_out,
+                                   CUgraphExecUpdateResult *updateResult_out)
+{
+    CUresult result = process_enter(SYMBOL_cuGraphExecUpdate, PROCESS_UNSAFE);
+
+    (void)hErrorNode_out;
+    return result ? result : process_leave(exec_update(hGraphExec, hGraph, updateResult_out));
+}
+
+CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph,
+                                      CUgraphExecUpdateResultInfo *resultInfo)
+{
+    CUresult result = process_enter(SYMBOL_cuGraphExecUpdate_v2, PROCESS_UNSAFE);
+    CUgraphExecUpdateResult *told = resultInfo ? &resultInfo->result : NULL;
+
+    return result ? result : process_leave(exec_update(hGraphExec, hGraph, told));
+}
+
 /* ---- running ---- */
 
 CUresult CUDAAPI cuGraphUpload(CUgraphExec hGraphExec, CUstream hStream)

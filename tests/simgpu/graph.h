@@ -73,6 +73,9 @@ void graph_remove(CUgraphNode node); /* one that is not about memory */
 
 /* 801: a child graph, or one that has memory nodes and an executable. */
 CUresult graph_instantiate(CUgraph graph, unsigned long long flags, CUgraphExec *exec);
+/* 910: another number of memory nodes. */
+CUresult graph_exec_update(CUgraphExec exec, CUgraph graph);
+
 void graph_exec_destroy(CUgraphExec exec);
 void graph_exec_forget(CUgraph graph); /* the graph goes; its executables stay */
 

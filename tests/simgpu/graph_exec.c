@@ -51,6 +51,49 @@ static bool exec_allocates(CUgraphExec exec, const struct graph_allocation *allo
     return false;
 }
 
+static bool exec_make_steps(CUgraphExec exec, CUgraph graph)
+{
+    unsigned count = exec_list(graph, NULL);
+    struct graph_step *steps = calloc(count + 1, sizeof *steps);
+
+    if (!steps)
+        return false;
+    exec_list(graph, steps);
+    exec->steps = steps;
+    exec->step_count = count;
+    for (unsigned i = 0; i < count; i++) {
+        steps[i].outlives = !steps[i].is_free && !steps[i].allocation->is_padding &&
+                            !exec_frees(exec, steps[i].allocation);
+        graph_space_hold(steps[i].allocation->space);
+    }
+    return true;
+}
+
+static void exec_drop_steps(struct graph_step *steps, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        graph_space_drop(steps[i].allocation->space);
+    free(steps);
+}
+
+/* Memory nodes may become larger or smaller, but neither come nor go. */
+CUresult graph_exec_update(CUgraphExec exec, CUgraph graph)
+{
+    struct graph_step *old = exec->steps;
+    unsigned old_count = exec->step_count;
+
+    if (exec_list(graph, NULL) != old_count)
+        return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+    if (!exec_make_steps(exec, graph))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    exec_drop_steps(old, old_count);
+    if (exec->graph)
+        exec->graph->executables--;
+    exec->graph = graph;
+    graph->executables++;
+    return CUDA_SUCCESS;
+}
+
 CUresult graph_instantiate(CUgraph graph, unsigned long long flags, CUgraphExec *exec)
 {
     if (graph->is_child || (graph->executables && graph_has_memory(graph)))
@@ -58,19 +101,9 @@ CUresult graph_instantiate(CUgraph graph, unsigned long long flags, CUgraphExec 
     CUgraphExec created = handle_create(HANDLE_EXEC, sizeof *created);
     if (!created)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    created->step_count = exec_list(graph, NULL);
-    created->steps = calloc(created->step_count + 1, sizeof *created->steps);
-    if (!created->steps) {
+    if (!exec_make_steps(created, graph)) {
         handle_destroy(&created->handle);
         return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    exec_list(graph, created->steps);
-    for (unsigned i = 0; i < created->step_count; i++) {
-        struct graph_step *step = &created->steps[i];
-
-        step->outlives = !step->is_free && !step->allocation->is_padding &&
-                         !exec_frees(created, step->allocation);
-        graph_space_hold(step->allocation->space);
     }
     created->graph = graph;
     created->flags = flags;
@@ -84,10 +117,8 @@ void graph_exec_destroy(CUgraphExec exec)
 {
     if (exec->graph)
         exec->graph->executables--;
-    for (unsigned i = 0; i < exec->step_count; i++)
-        graph_space_drop(exec->steps[i].allocation->space);
+    exec_drop_steps(exec->steps, exec->step_count);
     LIST_REMOVE(exec, of_process);
-    free(exec->steps);
     handle_destroy(&exec->handle);
 }
 

@@ -18,9 +18,11 @@
  *   SIMGPU_DEVICES     how many GPUs, 1 to 16 (1)
  *   SIMGPU_MEMORY_MB   of each, in MiB (8192)
  *   SIMGPU_CONTEXT_MB  what a context takes (64)
- *   SIMGPU_PROFILE     h200: 143771 MiB, 518 MiB a context; the two above override it
- *   SIMGPU_STATE       the file that says who holds what (/dev/shm/simgpu-<uid>, else
- * /tmp/simgpu-<uid>) CUDA_VISIBLE_DEVICES  as for the driver: indices and GPU-<uuid>
+ *   SIMGPU_PROFILE     h200: 143771 MiB, 518 MiB a context (the two above override them), and no
+ *                      interface of CUDA 2.x, for which the real one has no 32-bit addresses
+ *   SIMGPU_STATE       the file that says who holds what (/dev/shm/simgpu-<uid>, else in /tmp)
+ *
+ *   CUDA_VISIBLE_DEVICES counts as for the driver: indices and GPU-<uuid>
  *
  * The functions below are exported by libcuda.so.1. They may be called from any thread, at any
  * time, before cuInit as well; they count as no call themselves and cost a lock at most. A `device`

@@ -365,6 +365,33 @@ static void test_a_moved_child_graph_brings_its_memory(void **state)
     finish(exec);
 }
 
+static void test_an_update_changes_what_a_launch_takes(void **state)
+{
+    CUgraphExecUpdateResultInfo told;
+    CUgraphExec exec, other;
+
+    (void)state;
+    begin();
+    CUgraph small = graph;
+    add_free(add_alloc(2 * MIB));
+    exec = end(0);
+    begin();
+    assert_int_equal(cuGraphExecUpdate_v2(exec, graph, &told),
+                     CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+    assert_int_equal(told.result, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+    add_free(add_alloc(70 * MIB));
+    assert_ok(cuGraphExecUpdate_v2(exec, graph, &told));
+    assert_int_equal(told.result, CU_GRAPH_EXEC_UPDATE_SUCCESS);
+    assert_int_equal(fixture_took(), 0);
+    assert_ok(cuGraphLaunch(exec, stream));
+    assert_int_equal(fixture_took(), 96);
+    assert_int_equal(cuGraphInstantiateWithFlags(&other, graph, 0), CUDA_ERROR_NOT_SUPPORTED);
+    assert_ok(cuGraphInstantiateWithFlags(&other, small, 0));
+    assert_ok(cuGraphExecDestroy(other));
+    assert_ok(cuGraphDestroy(small));
+    finish(exec);
+}
+
 static void test_nodes_answer_by_what_is_wrong(void **state)
 {
     CUDA_MEM_ALLOC_NODE_PARAMS params = ask(0), told;
@@ -440,6 +467,7 @@ int main(void)
         cmocka_unit_test(test_a_captured_allocation_is_a_node),
         cmocka_unit_test(test_graphs_with_memory_are_unique),
         cmocka_unit_test(test_a_moved_child_graph_brings_its_memory),
+        cmocka_unit_test(test_an_update_changes_what_a_launch_takes),
         cmocka_unit_test(test_nodes_answer_by_what_is_wrong),
         cmocka_unit_test(test_a_launch_that_cannot_be_served_leaks_the_device),
     };

@@ -94,7 +94,7 @@ static CUmemPoolProps props(CUmemAllocationType type, CUmemLocationType location
     return (CUmemPoolProps){.allocType = type, .location = {.type = location}};
 }
 
-static void test_a_shareable_pool_keeps_its_memory_until_it_is_destroyed(void **state)
+static void test_an_exported_pool_keeps_its_memory_until_it_is_destroyed(void **state)
 {
     CUmemPoolProps shareable = props(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_LOCATION_TYPE_DEVICE);
     CUmemPoolPtrExportData data;
@@ -106,6 +106,10 @@ static void test_a_shareable_pool_keeps_its_memory_until_it_is_destroyed(void **
     (void)state;
     shareable.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     assert_ok(cuMemPoolCreate(&pool, &shareable));
+    assert_ok(cuMemAllocFromPoolAsync(&at, 40 * MIB, pool, NULL));
+    assert_ok(cuMemFreeAsync(at, NULL));
+    assert_ok(cuStreamSynchronize(NULL));
+    assert_int_equal(fixture_took(), 0); /* not yet exported */
     assert_ok(cuMemAllocFromPoolAsync(&at, 40 * MIB, pool, NULL));
     assert_ok(cuMemPoolExportToShareableHandle(&descriptor, pool,
                                                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
@@ -193,7 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_ipc_handle_is_opened_as_often_as_it_is_closed),
         cmocka_unit_test(test_external_memory_lives_until_it_is_destroyed),
-        cmocka_unit_test(test_a_shareable_pool_keeps_its_memory_until_it_is_destroyed),
+        cmocka_unit_test(test_an_exported_pool_keeps_its_memory_until_it_is_destroyed),
         cmocka_unit_test(test_each_location_has_pools_of_its_own),
         cmocka_unit_test(test_a_managed_pool_takes_nothing_of_the_device),
     };

@@ -269,6 +269,8 @@ static void test_address_ranges_and_attributes_are_those_asked_for(void **state)
     assert_int_equal(base, at);
     assert_int_equal(bytes, 1000);
     assert_int_equal(cuMemGetAddressRange_v2(&base, &bytes, 0x1234), CUDA_ERROR_NOT_FOUND);
+    assert_int_equal(base, 0);
+    assert_int_equal(bytes, 0);
     assert_ok(cuMemGetAddressRange_v2(NULL, NULL, at));
     assert_ok(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, at));
     assert_int_equal(type, CU_MEMORYTYPE_DEVICE);

@@ -118,6 +118,10 @@ static void test_a_library_takes_memory_when_it_is_first_used(void **state)
     assert_ok(cuLibraryGetModule(&again, library));
     assert_ptr_equal(module, again);
     assert_int_equal(fixture_took(), 0);
+    assert_int_equal(cuModuleUnload(module), CUDA_ERROR_NOT_PERMITTED); /* it is the library's */
+    at = bytes = 7;
+    assert_int_equal(cuLibraryGetGlobal(&at, &bytes, library, "none"), CUDA_ERROR_NOT_FOUND);
+    assert_int_equal(at, 7); /* unlike a module's */
     assert_ok(cuLibraryUnload(library));
     assert_int_equal(fixture_took(), -256);
     assert_ok(cuLibraryLoadData(&bad, "garbage", NULL, NULL, 0, NULL, NULL, 0));

@@ -216,7 +216,7 @@ static void test_both_kinds_of_free_take_both_kinds_of_pointer(void **state)
     assert_int_equal(fixture_took(), -2);
 }
 
-static void test_a_destroyed_pool_goes_with_its_last_allocation(void **state)
+static void test_a_destroyed_pool_goes_when_its_last_free_is_over(void **state)
 {
     CUmemoryPool pool = fixture_create_pool(0, UINT64_MAX);
     CUdeviceptr at = take(pool, 10 * MIB);
@@ -227,8 +227,14 @@ static void test_a_destroyed_pool_goes_with_its_last_allocation(void **state)
     assert_int_equal(fixture_took(), 0);
     assert_int_equal(cuMemPoolTrimTo(pool, 0), CUDA_ERROR_INVALID_VALUE);
     put(at);
+    assert_int_equal(fixture_took(), 0);
     assert_ok(cuStreamSynchronize(stream));
     assert_int_equal(fixture_took(), -32);
+    pool = fixture_create_pool(0, UINT64_MAX);
+    at = take(pool, 10 * MIB);
+    assert_ok(cuMemPoolDestroy(pool));
+    assert_ok(cuMemFree_v2(at)); /* waits by itself */
+    assert_int_equal(fixture_took(), 0);
 }
 
 static void test_the_maximum_size_is_kept(void **state)
@@ -351,7 +357,7 @@ int main(void)
         cmocka_unit_test(test_freed_memory_is_reused_at_once),
         cmocka_unit_test(test_any_way_of_waiting_for_the_free_gives_back),
         cmocka_unit_test(test_both_kinds_of_free_take_both_kinds_of_pointer),
-        cmocka_unit_test(test_a_destroyed_pool_goes_with_its_last_allocation),
+        cmocka_unit_test(test_a_destroyed_pool_goes_when_its_last_free_is_over),
         cmocka_unit_test(test_the_maximum_size_is_kept),
         cmocka_unit_test(test_the_current_pool_serves_plain_requests),
         cmocka_unit_test(test_a_full_device_takes_back_what_pools_keep_idle),

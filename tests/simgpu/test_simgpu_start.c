@@ -195,6 +195,28 @@ static int no_state(void)
     return 0;
 }
 
+static int old_interface(void)
+{
+    CUdeviceptr_v1 at = 7;
+    CUcontext context;
+    CUdeviceptr wide;
+
+    setenv("SIMGPU_PROFILE", "h200", 1);
+    expect(cuInit(0) == CUDA_SUCCESS);
+    expect(cuCtxCreate(&context, 0, 0) == CUDA_ERROR_OUT_OF_MEMORY);
+    expect(cuCtxCreate_v2(&context, 0, 0) == CUDA_SUCCESS);
+    expect(cuMemAlloc(&at, 1) == CUDA_ERROR_INVALID_CONTEXT && at == 0);
+    expect(cuMemFree(0) == CUDA_ERROR_INVALID_CONTEXT);
+    expect(cuMemAlloc_v2(&wide, 1) == CUDA_SUCCESS);
+    return 0;
+}
+
+static void test_an_h200_has_no_place_for_32_bit_addresses(void **state)
+{
+    (void)state;
+    assert_int_equal(fixture_run_child(old_interface), 0);
+}
+
 static void test_a_state_that_cannot_be_had_answers_304(void **state)
 {
     (void)state;
@@ -210,6 +232,7 @@ int main(void)
         cmocka_unit_test(test_visible_devices_are_numbered_in_their_order),
         cmocka_unit_test(test_visible_devices_are_found_by_uuid),
         cmocka_unit_test(test_without_a_visible_device_init_answers_100),
+        cmocka_unit_test(test_an_h200_has_no_place_for_32_bit_addresses),
         cmocka_unit_test(test_a_state_that_cannot_be_had_answers_304),
     };
 
