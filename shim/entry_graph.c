@@ -115,6 +115,33 @@ CUresult CUDAAPI cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec, CUg
     return result;
 }
 
+/* An update may make memory nodes larger or smaller; it can neither bring nor take any (measured,
+ * driver 580.159). */
+CUresult CUDAAPI cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph,
+                                   CUgraphNode *hErrorNode_out,
+                                   CUgraphExecUpdateResult *updateResult_out)
+{
+    if (!entry_enter())
+        return real.cuGraphExecUpdate(hGraphExec, hGraph, hErrorNode_out, updateResult_out);
+    CUresult result = real.cuGraphExecUpdate(hGraphExec, hGraph, hErrorNode_out, updateResult_out);
+    if (result == CUDA_SUCCESS)
+        entry_note_need(hGraphExec, hGraph);
+    guard_leave();
+    return result;
+}
+
+CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph,
+                                      CUgraphExecUpdateResultInfo *resultInfo)
+{
+    if (!entry_enter())
+        return real.cuGraphExecUpdate_v2(hGraphExec, hGraph, resultInfo);
+    CUresult result = real.cuGraphExecUpdate_v2(hGraphExec, hGraph, resultInfo);
+    if (result == CUDA_SUCCESS)
+        entry_note_need(hGraphExec, hGraph);
+    guard_leave();
+    return result;
+}
+
 CUresult CUDAAPI cuGraphUpload(CUgraphExec hGraphExec, CUstream hStream)
 {
     struct graphs_need need;

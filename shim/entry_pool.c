@@ -14,15 +14,27 @@ static void entry_reread(CUmemoryPool pool)
         limit_pool_update((uint64_t)pool, &reading);
 }
 
+/* The device that pays for a pool, or POOLS_HOST. All of managed memory can become resident on a
+ * device, wherever its pool is said to be: then the current one pays. */
+static int entry_payer(CUmemAllocationType type, const CUmemLocation *location)
+{
+    CUdevice device = 0;
+    if (location->type == CU_MEM_LOCATION_TYPE_DEVICE)
+        return location->id;
+    if (type != CU_MEM_ALLOCATION_TYPE_MANAGED)
+        return POOLS_HOST;
+    real.cuCtxGetDevice(&device);
+    return device;
+}
+
 CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 {
     if (!entry_enter())
         return real.cuMemPoolCreate(pool, poolProps);
     CUresult result = real.cuMemPoolCreate(pool, poolProps);
-    if (result == CUDA_SUCCESS) {
-        bool is_device = poolProps->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
-        limit_pool_created((uint64_t)*pool, is_device ? poolProps->location.id : POOLS_HOST);
-    }
+    if (result == CUDA_SUCCESS)
+        limit_pool_created((uint64_t)*pool,
+                           entry_payer(poolProps->allocType, &poolProps->location));
     guard_leave();
     return result;
 }
@@ -59,6 +71,37 @@ CUresult CUDAAPI cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute at
     CUresult result = real.cuMemPoolSetAttribute(pool, attr, value);
     if (result == CUDA_SUCCESS)
         entry_reread(pool);
+    guard_leave();
+    return result;
+}
+
+/* A pool of managed memory that nobody created: allocations from it say nothing of a device. */
+static void entry_meet(CUmemoryPool pool, CUmemAllocationType type, const CUmemLocation *location)
+{
+    if (type == CU_MEM_ALLOCATION_TYPE_MANAGED)
+        limit_pool_created((uint64_t)pool, entry_payer(type, location));
+}
+
+CUresult CUDAAPI cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location,
+                                        CUmemAllocationType type)
+{
+    if (!entry_enter())
+        return real.cuMemGetDefaultMemPool(pool_out, location, type);
+    CUresult result = real.cuMemGetDefaultMemPool(pool_out, location, type);
+    if (result == CUDA_SUCCESS)
+        entry_meet(*pool_out, type, location);
+    guard_leave();
+    return result;
+}
+
+CUresult CUDAAPI cuMemGetMemPool(CUmemoryPool *pool_out, CUmemLocation *location,
+                                 CUmemAllocationType type)
+{
+    if (!entry_enter())
+        return real.cuMemGetMemPool(pool_out, location, type);
+    CUresult result = real.cuMemGetMemPool(pool_out, location, type);
+    if (result == CUDA_SUCCESS)
+        entry_meet(*pool_out, type, location);
     guard_leave();
     return result;
 }

@@ -6,9 +6,20 @@
 
 #include "grow.h"
 
+static struct graphs_exec *graphs_find(struct graphs *graphs, uint64_t handle)
+{
+    const uint64_t *number = table_find(&graphs->by_handle, handle);
+    return number ? &graphs->execs[*number] : NULL;
+}
+
 bool graphs_insert(struct graphs *graphs, uint64_t handle, const struct graphs_need *need)
 {
+    struct graphs_exec *known = graphs_find(graphs, handle);
     uint32_t number = graphs->free_list - 1;
+    if (known) {
+        *known = (struct graphs_exec){.need = *need};
+        return true;
+    }
     if (graphs->free_list == 0) {
         if (graphs->used == graphs->capacity &&
             !grow_array((void **)&graphs->execs, &graphs->capacity, sizeof(struct graphs_exec)))
@@ -23,12 +34,6 @@ bool graphs_insert(struct graphs *graphs, uint64_t handle, const struct graphs_n
         graphs->used++;
     graphs->execs[number] = (struct graphs_exec){.need = *need};
     return true;
-}
-
-static struct graphs_exec *graphs_find(struct graphs *graphs, uint64_t handle)
-{
-    const uint64_t *number = table_find(&graphs->by_handle, handle);
-    return number ? &graphs->execs[*number] : NULL;
 }
 
 const struct graphs_need *graphs_find_needy(struct graphs *graphs, uint64_t handle)

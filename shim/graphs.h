@@ -40,8 +40,8 @@ struct graphs {
     uint64_t turns[BUDGET_DEVICES];
 };
 
-/* An executable graph that needs memory. Returns false when there is no memory to remember it by.
- */
+/* An executable graph that needs memory, new or changed. Returns false when there is no memory to
+ * remember it by. */
 bool graphs_insert(struct graphs *graphs, uint64_t handle, const struct graphs_need *need);
 
 /* What the executable graph of a handle needs and may not have; NULL if that is nothing. Valid

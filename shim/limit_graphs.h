@@ -15,7 +15,7 @@
 #include "graphs.h"
 #include "limit.h"
 
-/* The driver has made a graph executable that needs memory. */
+/* The driver has made a graph executable that needs memory, or changed what it needs. */
 void limit_graph_instantiated(uint64_t exec, const struct graphs_need *need);
 
 /* Whether a graph needs memory that it may not have. If so, limit_reserve for GPULIMIT_KIND_GRAPH

@@ -7,6 +7,7 @@
 #include <string.h>
 
 static const CUipcMemHandle hook_ipc;
+static CUmemLocation hook_location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0};
 
 static const CUmemAllocationProp hook_device_prop = {
     .type = CU_MEM_ALLOCATION_TYPE_PINNED,

@@ -29,6 +29,7 @@ struct hook_outputs {
     CUarray array;
     CUmipmappedArray mipmapped;
     CUgraphExec exec;
+    CUgraphExecUpdateResultInfo update;
     CUexternalMemory external;
     CUmemPoolPtrExportData pointer;
     CUDA_GRAPH_INSTANTIATE_PARAMS instantiate;

@@ -192,6 +192,24 @@ static void test_nodes_of_a_child_graph_count(void **state)
     destroy(exec);
 }
 
+static void test_an_updated_graph_is_checked_for_what_it_needs_now(void **state)
+{
+    CUgraphExecUpdateResultInfo told;
+    (void)state;
+    CUgraphExec exec = make(2);
+    CUgraph small = graph;
+    assert_ok(cuGraphLaunch(exec, stream));
+    begin();
+    add_free(add_allocation(700));
+    assert_ok(cuGraphExecUpdate_v2(exec, graph, &told));
+    CUdeviceptr piece = hold(500);
+    assert_int_equal(cuGraphLaunch(exec, stream), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_ok(cuMemFree_v2(piece));
+    assert_ok(cuGraphLaunch(exec, stream));
+    assert_ok(cuGraphDestroy(small));
+    destroy(exec);
+}
+
 static void test_what_idle_graphs_hold_is_taken_back_before_anything_is_refused(void **state)
 {
     (void)state;
@@ -329,6 +347,7 @@ int main(void)
         CLEAN(test_two_nodes_that_share_a_chunk_need_as_much_as_the_driver_takes),
         CLEAN(test_a_captured_allocation_is_charged_when_it_is_launched),
         CLEAN(test_nodes_of_a_child_graph_count),
+        CLEAN(test_an_updated_graph_is_checked_for_what_it_needs_now),
         CLEAN(test_what_idle_graphs_hold_is_taken_back_before_anything_is_refused),
         CLEAN(test_graphs_that_take_turns_go_on_with_the_limit_full),
         CLEAN(test_a_graph_whose_memory_another_holds_is_checked_again),

@@ -131,6 +131,51 @@ static void test_host_pools_are_free(void **state)
     assert_ok(cuMemPoolDestroy(pool));
 }
 
+/* All of it can become resident: what a device holds of it at a moment is no measure. */
+static void assert_managed_is_charged(CUmemoryPool pool)
+{
+    CUdeviceptr piece, more;
+    assert_ok(cuMemAllocFromPoolAsync(&piece, MIB(1000), pool, NULL));
+    assert_int_equal(atomic_load(&preload_device()->charged_bytes), MIB(1024));
+    assert_int_equal(cuMemAllocFromPoolAsync(&more, MIB(1000), pool, NULL),
+                     CUDA_ERROR_OUT_OF_MEMORY);
+    assert_ok(cuMemFreeAsync(piece, NULL));
+    assert_ok(cuStreamSynchronize(NULL));
+    assert_int_equal(preload_free(), MIB(1024));
+}
+
+static void test_a_pool_of_managed_memory_is_charged_wherever_it_is_said_to_be(void **state)
+{
+    static const CUmemLocationType types[] = {
+        CU_MEM_LOCATION_TYPE_NONE, CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_LOCATION_TYPE_HOST};
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        CUmemLocation location = {.type = types[i], .id = 0};
+        CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED, .location = location};
+        CUmemoryPool pool;
+        assert_ok(cuMemPoolCreate(&pool, &props));
+        assert_managed_is_charged(pool);
+        assert_ok(cuMemPoolDestroy(pool));
+        assert_ok(cuMemGetDefaultMemPool(&pool, &location, CU_MEM_ALLOCATION_TYPE_MANAGED));
+        assert_managed_is_charged(pool);
+        assert_ok(cuMemGetMemPool(&pool, &location, CU_MEM_ALLOCATION_TYPE_MANAGED));
+        assert_managed_is_charged(pool);
+    }
+}
+
+static void test_a_pool_of_the_hosts_memory_is_free(void **state)
+{
+    CUmemLocation location = {.type = CU_MEM_LOCATION_TYPE_HOST};
+    CUmemoryPool pool;
+    CUdeviceptr piece;
+    (void)state;
+    assert_ok(cuMemGetDefaultMemPool(&pool, &location, CU_MEM_ALLOCATION_TYPE_PINNED));
+    assert_ok(cuMemAllocFromPoolAsync(&piece, MIB(2000), pool, NULL));
+    assert_int_equal(preload_free(), MIB(1024));
+    assert_ok(cuMemFreeAsync(piece, NULL));
+    assert_ok(cuStreamSynchronize(NULL));
+}
+
 #define CLEAN(_test) cmocka_unit_test_teardown(_test, preload_assert_clean)
 
 int main(void)
@@ -144,6 +189,8 @@ int main(void)
         CLEAN(test_the_default_pool_cannot_be_destroyed_and_goes_on),
         CLEAN(test_the_pool_set_for_the_device_is_the_one_charged),
         CLEAN(test_host_pools_are_free),
+        CLEAN(test_a_pool_of_managed_memory_is_charged_wherever_it_is_said_to_be),
+        CLEAN(test_a_pool_of_the_hosts_memory_is_free),
     };
     return cmocka_run_group_tests_name("pools", tests, preload_set_up, NULL);
 }

@@ -71,6 +71,16 @@ static void test_a_destroyed_one_is_forgotten_and_its_place_used_again(void **st
     graphs_remove(&graphs, 4711);
 }
 
+static void test_a_changed_graph_is_needy_again_and_takes_no_other_place(void **state)
+{
+    (void)state;
+    assert_true(insert(7, 0, MIB(64)));
+    graphs_back(&graphs, 7);
+    assert_true(insert(7, 0, MIB(96)));
+    assert_int_equal(graphs_find_needy(&graphs, 7)->bytes, MIB(96));
+    assert_int_equal(graphs.used, 1);
+}
+
 static void test_a_handle_handed_out_again_is_another_graph(void **state)
 {
     (void)state;
@@ -88,6 +98,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_trim_of_its_device_makes_it_needy_again, clear),
         cmocka_unit_test_setup(test_another_graph_of_its_device_makes_it_needy_again, clear),
         cmocka_unit_test_setup(test_a_destroyed_one_is_forgotten_and_its_place_used_again, clear),
+        cmocka_unit_test_setup(test_a_changed_graph_is_needy_again_and_takes_no_other_place, clear),
         cmocka_unit_test_setup(test_a_handle_handed_out_again_is_another_graph, clear),
     };
     return cmocka_run_group_tests_name("graphs", tests, NULL, NULL);
