@@ -5,10 +5,15 @@
 #include "driver.h"
 
 #include "array_size.h"
+#include "blocks.h"
 #include "real.h"
 
 /* Flags with which the driver gives no memory: it comes with what is mapped into the array. */
 #define DRIVER_TAKES_NOTHING (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)
+
+/* What is required comes in whole pages, but small arrays share these too: thousands of 1 x 1 lie
+ * in one block (measured on an H200 for arrays of one and two dimensions). */
+#define DRIVER_PAGE 65536u
 
 static bool driver_ask_array(const CUDA_ARRAY3D_DESCRIPTOR *twin, CUdevice device, uint64_t *bytes)
 {
@@ -60,7 +65,11 @@ bool driver_array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned leve
     bool is_told = levels > 0 ? driver_ask_mipmapped(&twin, levels, device, bytes)
                               : driver_ask_array(&twin, device, bytes);
     driver_unrelax(mode);
+    uint64_t guess = driver_guess_array(descriptor, levels);
+    bool is_small = is_told && levels == 0 && descriptor->Depth == 0 && *bytes < BLOCKS_BYTES;
     if (!is_told) /* an older driver or device, or a shape that the driver is about to refuse */
-        *bytes = driver_guess_array(descriptor, levels);
+        *bytes = guess;
+    else if (is_small && guess < *bytes && *bytes - guess < DRIVER_PAGE)
+        *bytes = guess;
     return *bytes > 0;
 }

@@ -48,6 +48,23 @@ static void test_small_arrays_share_a_block(void **state)
         assert_ok(cuArrayDestroy(arrays[i]));
 }
 
+static void test_thousands_of_tiny_arrays_share_a_block_too(void **state)
+{
+    static const struct {
+        unsigned width, height, mib;
+    } shapes[] = {{1, 0, 2}, {64, 0, 16}, {16, 16, 8}, {100, 100, 410}};
+    static CUarray arrays[2048];
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        CUDA_ARRAY3D_DESCRIPTOR descriptor = shape(shapes[i].width, shapes[i].height, 0, 0);
+        for (unsigned j = 0; j < 2048; j++)
+            assert_ok(cuArray3DCreate_v2(&arrays[j], &descriptor));
+        assert_covered(shapes[i].mib);
+        for (unsigned j = 0; j < 2048; j++)
+            assert_ok(cuArrayDestroy(arrays[j]));
+    }
+}
+
 static void test_a_mipmapped_array_costs_all_its_levels_and_a_level_nothing(void **state)
 {
     CUDA_ARRAY3D_DESCRIPTOR descriptor = shape(1000, 1000, 0, 0);
@@ -119,6 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CLEAN(test_an_array_costs_what_the_driver_says_that_it_requires),
         CLEAN(test_small_arrays_share_a_block),
+        CLEAN(test_thousands_of_tiny_arrays_share_a_block_too),
         CLEAN(test_a_mipmapped_array_costs_all_its_levels_and_a_level_nothing),
         CLEAN(test_sparse_and_deferred_arrays_are_free),
         CLEAN(test_a_shape_that_the_driver_refuses_is_its_to_refuse),
