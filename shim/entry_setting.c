@@ -9,21 +9,19 @@
 #include "entry.h"
 #include "limit_overhead.h"
 
-#define ENTRY_TOO_MUCH (UINT64_MAX / 4)
+/* No thread can have a larger stack, by the hardware: the driver refuses it for that reason. */
+#define ENTRY_STACK_MAX (512u << 10)
 
 /* What the setting takes at a value. The stack is taken at once, for each thread that the device
  * can run; heap and fifo by the first kernel that uses them, which nobody can refuse any more.
  * Other settings take little. */
 static uint64_t entry_setting_bytes(CUlimit limit, size_t value, unsigned device)
 {
-    uint64_t bytes;
     if (limit == CU_LIMIT_MALLOC_HEAP_SIZE || limit == CU_LIMIT_PRINTF_FIFO_SIZE)
         return value;
-    if (limit != CU_LIMIT_STACK_SIZE)
+    if (limit != CU_LIMIT_STACK_SIZE || value > ENTRY_STACK_MAX)
         return 0;
-    if (__builtin_mul_overflow(value, driver_resident_threads(device), &bytes))
-        return ENTRY_TOO_MUCH;
-    return bytes < ENTRY_TOO_MUCH ? blocks_most(bytes) : ENTRY_TOO_MUCH;
+    return blocks_most(value * driver_resident_threads(device));
 }
 
 CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)

@@ -42,9 +42,11 @@ static void test_a_stack_that_cannot_fit_never_reaches_the_driver(void **state)
     uint64_t calls = simgpu_calls("cuCtxSetLimit");
     uint64_t denials = atomic_load(&preload_device()->denials);
     assert_int_equal(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 65536), CUDA_ERROR_OUT_OF_MEMORY);
-    assert_int_equal(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, SIZE_MAX), CUDA_ERROR_OUT_OF_MEMORY);
     assert_int_equal(simgpu_calls("cuCtxSetLimit"), calls);
-    assert_int_equal(atomic_load(&preload_device()->denials), denials + 2);
+    assert_int_equal(atomic_load(&preload_device()->denials), denials + 1);
+    assert_int_equal(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, SIZE_MAX), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1 << 20), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(atomic_load(&preload_device()->denials), denials + 1);
     assert_ok(cuCtxGetLimit(&stack, CU_LIMIT_STACK_SIZE));
     assert_int_equal(stack, stack_at_first);
 }
