@@ -6,6 +6,7 @@
  */
 #include "driver.h"
 #include "entry.h"
+#include "limit_exports.h"
 #include "limit_imports.h"
 
 /* Lists what was opened in the current context. */
@@ -70,8 +71,10 @@ CUresult CUDAAPI cuImportExternalMemory(CUexternalMemory *extMem_out,
     if (!entry_enter())
         return real.cuImportExternalMemory(extMem_out, memHandleDesc);
     CUresult result = real.cuImportExternalMemory(extMem_out, memHandleDesc);
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS) {
+        limit_external_imported();
         entry_list((uint64_t)*extMem_out, API_cuImportExternalMemory);
+    }
     guard_leave();
     return result;
 }
@@ -81,8 +84,10 @@ CUresult CUDAAPI cuDestroyExternalMemory(CUexternalMemory extMem)
     if (!entry_enter())
         return real.cuDestroyExternalMemory(extMem);
     CUresult result = real.cuDestroyExternalMemory(extMem);
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS) {
         limit_closed((uint64_t)extMem);
+        limit_external_destroyed();
+    }
     guard_leave();
     return result;
 }

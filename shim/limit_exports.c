@@ -57,6 +57,20 @@ void limit_release_exports(struct books *books)
     }
 }
 
+void limit_external_imported(void)
+{
+    books_lock()->imports++;
+    books_unlock();
+}
+
+void limit_external_destroyed(void)
+{
+    struct books *books = books_lock();
+    books->imports -= books->imports > 0;
+    limit_release_exports(books);
+    books_unlock();
+}
+
 void limit_look_at_exports(void)
 {
     limit_release_exports(books_lock());

@@ -17,6 +17,10 @@
 /* The driver has exported a handle: as an open descriptor, or -1 for other kinds of export. */
 void limit_handle_exported(uint64_t handle, int descriptor);
 
+/* External memory was imported, or destroyed: it may be of ours too. */
+void limit_external_imported(void);
+void limit_external_destroyed(void);
+
 /* Looks which exported memory is gone by now. */
 void limit_look_at_exports(void);
 

@@ -142,9 +142,11 @@ static void test_external_memory_is_listed_and_what_is_mapped_out_of_it_is_not(v
     assert_ok(cuExternalMemoryGetMappedBuffer(&mapped, external, &buffer));
     assert_int_equal(listed(), 1);
     assert_ok(cuMemFree_v2(mapped));
+    assert_ok(cuMemRelease(handle)); /* our own memory, and it lives on */
+    assert_int_equal(preload_free(), MIB(1024 - 32));
+    assert_int_equal(preload_device_bytes(), MIB(32));
     assert_ok(cuDestroyExternalMemory(external));
     assert_int_equal(listed(), 0);
-    assert_ok(cuMemRelease(handle));
 }
 
 #define CLEAN(_test) cmocka_unit_test_teardown(_test, preload_assert_clean)
