@@ -7,11 +7,14 @@
 #include "driver.h"
 #include "entry.h"
 #include "limit_later.h"
+#include "limit_pools.h"
 
 static CUresult entry_look(CUresult result)
 {
-    if (result == CUDA_SUCCESS && limit_awaits())
+    if (result == CUDA_SUCCESS && limit_awaits()) {
+        limit_end_pools();
         driver_look_everywhere();
+    }
     return entry_pass(result);
 }
 

@@ -151,7 +151,7 @@ static void limit_unmeasure(struct books *books, const struct ticket *ticket, ui
         /* The pool holds the growth until it is trimmed: it stays charged until a reading says
          * otherwise. */
         limit_note_change(books, ticket->device, ticket->kind, cost);
-        limit_leave_pool(books, ticket->device, ticket->pool);
+        limit_leave_pool(books, ticket->pool);
     }
 }
 
@@ -245,7 +245,7 @@ void limit_cancel(struct ticket *ticket)
     }
     limit_give_surplus(books, ticket, ticket->held_bytes);
     if (ticket->kind == GPULIMIT_KIND_ASYNC)
-        limit_leave_pool(books, ticket->device, ticket->pool);
+        limit_leave_pool(books, ticket->pool);
     books_unlock();
     if (ticket->has_grace)
         budget_give_grace(ticket->device);
@@ -296,7 +296,7 @@ void limit_remove_entry(struct books *books, uint32_t number)
     if (removal.entry.kind == GPULIMIT_KIND_ASYNC) {
         holes_stay(limit_holes(books, &removal.entry), removal.entry.address,
                    removal.entry.requested_bytes);
-        limit_leave_pool(books, removal.entry.device, removal.entry.pool);
+        limit_leave_pool(books, removal.entry.pool);
     }
 }
 
@@ -322,7 +322,7 @@ void limit_release(const struct removal *removal)
         holes_stay(limit_holes(books, &removal->entry), removal->entry.address,
                    removal->entry.requested_bytes);
         holes_shrink(limit_holes(books, &removal->entry));
-        limit_leave_pool(books, removal->entry.device, removal->entry.pool);
+        limit_leave_pool(books, removal->entry.pool);
         books_unlock();
     }
 }
@@ -346,7 +346,7 @@ void limit_restore(const struct removal *removal)
         /* A newer owner of the address: it was freed after all. Or no memory to remember it by. */
         limit_give_back(removal);
         if (entry->kind == GPULIMIT_KIND_ASYNC)
-            limit_leave_pool(books, entry->device, entry->pool);
+            limit_leave_pool(books, entry->pool);
     } else {
         if (entry->kind == GPULIMIT_KIND_ARRAY)
             bytes = shares_add(&books->arrays[entry->device], entry->requested_bytes);

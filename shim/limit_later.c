@@ -38,7 +38,7 @@ void limit_release_later(const struct removal *removal)
         (void)limit_wait(books, entry); /* else: given back too early, for want of memory */
     if (entry->kind == GPULIMIT_KIND_ASYNC) {
         holes_open(limit_holes(books, entry), entry->address, entry->requested_bytes);
-        limit_leave_pool(books, entry->device, entry->pool);
+        limit_leave_pool_later(books, entry->pool);
     }
     books_unlock();
     limit_give_back(removal);

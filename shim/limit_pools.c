@@ -39,14 +39,34 @@ bool limit_begin_in_pool(struct ticket *ticket)
     return pool != NULL;
 }
 
-void limit_leave_pool(struct books *books, unsigned device, uint16_t place)
+static void limit_end_pool(struct books *books, struct pool *pool)
+{
+    limit_note_change(books, (unsigned)pool->device, GPULIMIT_KIND_ASYNC,
+                      -(int64_t)pool->reserved_bytes);
+    pools_remove(pool);
+}
+
+void limit_leave_pool(struct books *books, uint16_t place)
 {
     struct pool *pool = &books->pools.places[place];
-    if (--pool->live > 0 || pool->handle != 0)
-        return;
-    /* Destroyed by the program before: with its last allocation the driver frees all it has. */
-    limit_note_change(books, device, GPULIMIT_KIND_ASYNC, -(int64_t)pool->reserved_bytes);
-    pools_remove(pool);
+    if (--pool->live == 0 && pool->handle == 0) /* destroyed by the program before */
+        limit_end_pool(books, pool);
+}
+
+void limit_leave_pool_later(struct books *books, uint16_t place)
+{
+    struct pool *pool = &books->pools.places[place];
+    pool->is_ending = --pool->live == 0 && pool->handle == 0;
+}
+
+void limit_end_pools(void)
+{
+    struct books *books = books_lock();
+    for (unsigned i = 0; i < books->pools.used; i++) {
+        if (books->pools.places[i].is_ending)
+            limit_end_pool(books, &books->pools.places[i]);
+    }
+    books_unlock();
 }
 
 void limit_give_surplus(struct books *books, const struct ticket *ticket, uint64_t bytes)

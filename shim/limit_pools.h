@@ -38,4 +38,7 @@ void limit_pool_release(uint64_t pool);
 /* The driver has not. */
 void limit_pool_restore(uint64_t pool);
 
+/* There was a synchronisation: what is left of destroyed pools is gone. */
+void limit_end_pools(void);
+
 #endif

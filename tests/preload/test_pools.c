@@ -62,7 +62,16 @@ static void test_a_destroyed_pool_stays_charged_until_its_last_allocation_goes(v
     assert_int_equal(preload_device_bytes(), MIB(128));
     assert_int_equal(preload_free(), MIB(896));
     assert_ok(cuMemFreeAsync(piece, NULL));
+    assert_int_equal(preload_device_bytes(), MIB(128));
+    assert_int_equal(preload_free(), MIB(896));
     assert_ok(cuStreamSynchronize(NULL));
+    assert_int_equal(preload_free(), MIB(1024));
+
+    pool = create_pool(CU_MEM_LOCATION_TYPE_DEVICE, 0);
+    assert_ok(cuMemAllocFromPoolAsync(&piece, MIB(100), pool, NULL));
+    assert_ok(cuMemPoolDestroy(pool));
+    assert_ok(cuMemFree_v2(piece));
+    assert_int_equal(preload_free(), MIB(1024));
 }
 
 static void test_a_pool_that_nobody_used_leaves_no_trace(void **state)
