@@ -20,8 +20,9 @@ static bool array_place_take(struct array_place *place, CUcontext context,
     return place->start != 0;
 }
 
-static void array_place_give(const struct array_place *place)
+static void array_place_give(struct array_place *place)
 {
+    tiles_end(&place->tiles);
     if (place->start)
         block_give(&place->context->array, place->block, place->start, place->bytes);
 }

@@ -9,6 +9,7 @@
 
 #include "array_shape.h"
 #include "context.h"
+#include "tiles.h"
 
 /* What both kinds of array take of the device. */
 struct array_place {
@@ -16,6 +17,7 @@ struct array_place {
     uint64_t start; /* 0: nothing, as for sparse and deferred ones */
     uint64_t bytes;
     struct block *block;
+    struct tile_list tiles; /* of sparse and deferred ones */
 };
 
 struct CUarray_st {

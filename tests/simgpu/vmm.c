@@ -98,6 +98,17 @@ void vmm_release(struct vmm_handle *handle)
     vmm_end_handle(handle);
 }
 
+void vmm_hold(struct vmm_handle *handle)
+{
+    handle->mappings++;
+}
+
+void vmm_let_go(struct vmm_handle *handle)
+{
+    handle->mappings--;
+    vmm_end_handle(handle);
+}
+
 struct vmm_handle *vmm_find_handle(CUmemGenericAllocationHandle value)
 {
     struct vmm_handle *handle = (struct vmm_handle *)(uintptr_t)value;
@@ -173,7 +184,7 @@ CUresult vmm_map(uint64_t start, uint64_t bytes, struct vmm_handle *handle)
         free(mapping);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    handle->mappings++;
+    vmm_hold(handle);
     return CUDA_SUCCESS;
 }
 
@@ -198,8 +209,7 @@ CUresult vmm_unmap(uint64_t start, uint64_t bytes)
 
         range_remove(&mappings, &mapping->range);
         free(mapping);
-        handle->mappings--;
-        vmm_end_handle(handle);
+        vmm_let_go(handle);
     }
     return CUDA_SUCCESS;
 }
