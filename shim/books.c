@@ -33,6 +33,7 @@ static void books_after_fork_in_child(void)
     ledger_clear(&books_kept.ledger);
     table_clear(&books_kept.blocks.users);
     mappings_clear(&books_kept.mappings);
+    tiles_clear(&books_kept.tiles);
     table_clear(&books_kept.opens);
     table_clear(&books_kept.overhead);
     table_clear(&books_kept.contexts);

@@ -16,6 +16,7 @@
 #include "mappings.h"
 #include "pools.h"
 #include "shares.h"
+#include "tiles.h"
 
 /* Linear memory freed in stream order, which the device still holds. */
 struct later {
@@ -42,12 +43,13 @@ struct books {
     struct blocks blocks;     /* linear memory */
     struct pools pools;       /* stream-ordered memory */
     struct mappings mappings; /* memory of cuMemCreate */
+    struct tiles tiles;       /* of that, what lies in arrays */
     struct shares arrays[BUDGET_DEVICES];
     struct graphs graphs; /* executable graphs that need memory */
     struct pool graph_memory[BUDGET_DEVICES];
     struct later later;
     struct exports exports;
-    uint32_t imports;      /* handles to memory that was imported */
+    uint32_t imports;      /* what is held of others' memory, or perhaps of our own */
     struct table opens;    /* address of imported memory -> how often it was opened */
     struct table overhead; /* context and number of a setting -> bytes that it takes */
     struct table contexts; /* contexts that the program created itself -> users */

@@ -228,6 +228,20 @@ static bool driver_stream_device(CUstream stream, CUdevice *device)
     return result == CUDA_SUCCESS;
 }
 
+struct tiles_queue driver_queue(CUstream stream, bool per_thread)
+{
+    CUcontext context = NULL;
+    if (!stream)
+        stream = per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+    if (stream == CU_STREAM_PER_THREAD || stream == CU_STREAM_LEGACY)
+        real.cuCtxGetCurrent(&context);
+    else
+        real.cuStreamGetCtx(stream, &context);
+    if (stream == CU_STREAM_PER_THREAD)
+        return (struct tiles_queue){(uint64_t)context, TILES_THREAD_STREAM};
+    return (struct tiles_queue){(uint64_t)context, (uint64_t)stream};
+}
+
 bool driver_stream_pool(CUstream stream, bool per_thread, CUmemoryPool *pool, unsigned *device)
 {
     CUdevice found;

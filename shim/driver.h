@@ -13,6 +13,7 @@
 #include "cuda_api.h"
 #include "graphs.h"
 #include "pools.h"
+#include "tiles.h"
 
 /* Where an allocation goes. */
 struct driver_place {
@@ -67,6 +68,9 @@ uint64_t driver_graph_wants(const struct graphs_need *need, CUstream stream, boo
 bool driver_read_graph_memory(unsigned device, struct pool_reading *reading);
 
 bool driver_is_capturing(CUstream stream, bool per_thread);
+
+/* Which stream of which context a handle means. */
+struct tiles_queue driver_queue(CUstream stream, bool per_thread);
 
 /* Enters RELAXED capture mode, and back into the mode that that returned. */
 CUstreamCaptureMode driver_relax(void);

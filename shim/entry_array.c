@@ -6,7 +6,8 @@
  */
 #include "driver.h"
 #include "entry.h"
-#include "limit.h"
+#include "limit_contexts.h"
+#include "limit_tiles.h"
 
 static CUDA_ARRAY3D_DESCRIPTOR entry_widen(const CUDA_ARRAY3D_DESCRIPTOR_v1 *descriptor)
 {
@@ -34,6 +35,16 @@ static CUDA_ARRAY3D_DESCRIPTOR entry_widen_2d_v1(const CUDA_ARRAY_DESCRIPTOR_v1 
                                      .NumChannels = descriptor->NumChannels};
 }
 
+/* The driver has answered for an array that takes no memory: it can be given some. */
+static CUresult entry_note_empty(CUresult result, const void *handle, unsigned flags,
+                                 const struct driver_place *place)
+{
+    if (result == CUDA_SUCCESS && (flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)))
+        limit_array_created((uint64_t)handle, place->device, (uint64_t)place->context,
+                            flags & CUDA_ARRAY3D_DEFERRED_MAPPING);
+    return entry_pass(result);
+}
+
 CUresult CUDAAPI cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray)
 {
     struct driver_place place;
@@ -44,8 +55,10 @@ CUresult CUDAAPI cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIP
     if (!pHandle || !pAllocateArray || !driver_here(&place))
         return entry_pass(real.cuArray3DCreate_v2(pHandle, pAllocateArray));
     CUDA_ARRAY3D_DESCRIPTOR descriptor = *pAllocateArray;
-    if (!driver_array_bytes(&descriptor, 0, &bytes))
-        return entry_pass(real.cuArray3DCreate_v2(pHandle, pAllocateArray));
+    if (!driver_array_bytes(&descriptor, 0, &bytes)) {
+        CUresult made = real.cuArray3DCreate_v2(pHandle, pAllocateArray);
+        return entry_note_empty(made, *pHandle, descriptor.Flags, &place);
+    }
     if (!limit_reserve(&ticket, GPULIMIT_KIND_ARRAY, place.device, (uint64_t)place.context,
                        API_cuArray3DCreate_v2, bytes))
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
@@ -74,8 +87,10 @@ CUresult CUDAAPI cuArray3DCreate(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR
     if (!pHandle || !pAllocateArray || !driver_here(&place))
         return entry_pass(real.cuArray3DCreate(pHandle, pAllocateArray));
     CUDA_ARRAY3D_DESCRIPTOR descriptor = entry_widen(pAllocateArray);
-    if (!driver_array_bytes(&descriptor, 0, &bytes))
-        return entry_pass(real.cuArray3DCreate(pHandle, pAllocateArray));
+    if (!driver_array_bytes(&descriptor, 0, &bytes)) {
+        CUresult made = real.cuArray3DCreate(pHandle, pAllocateArray);
+        return entry_note_empty(made, *pHandle, descriptor.Flags, &place);
+    }
     if (!limit_reserve(&ticket, GPULIMIT_KIND_ARRAY, place.device, (uint64_t)place.context,
                        API_cuArray3DCreate, bytes))
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
@@ -163,10 +178,13 @@ CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
     uint64_t bytes;
     if (!entry_enter())
         return real.cuMipmappedArrayCreate(pHandle, pMipmappedArrayDesc, numMipmapLevels);
-    if (!pHandle || !pMipmappedArrayDesc || numMipmapLevels == 0 || !driver_here(&place) ||
-        !driver_array_bytes(pMipmappedArrayDesc, numMipmapLevels, &bytes))
+    if (!pHandle || !pMipmappedArrayDesc || numMipmapLevels == 0 || !driver_here(&place))
         return entry_pass(
             real.cuMipmappedArrayCreate(pHandle, pMipmappedArrayDesc, numMipmapLevels));
+    if (!driver_array_bytes(pMipmappedArrayDesc, numMipmapLevels, &bytes)) {
+        CUresult made = real.cuMipmappedArrayCreate(pHandle, pMipmappedArrayDesc, numMipmapLevels);
+        return entry_note_empty(made, *pHandle, pMipmappedArrayDesc->Flags, &place);
+    }
     if (!limit_reserve(&ticket, GPULIMIT_KIND_ARRAY, place.device, (uint64_t)place.context,
                        API_cuMipmappedArrayCreate, bytes))
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
@@ -191,11 +209,14 @@ CUresult CUDAAPI cuArrayDestroy(CUarray hArray)
     if (!entry_enter())
         return real.cuArrayDestroy(hArray);
     limit_detach(&removal, (uint64_t)hArray);
+    uint64_t mark = limit_context_mark();
     CUresult result = real.cuArrayDestroy(hArray);
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS) {
         limit_release(&removal);
-    else
+        limit_array_destroyed((uint64_t)hArray, mark);
+    } else {
         limit_restore(&removal);
+    }
     guard_leave();
     return result;
 }
@@ -206,11 +227,14 @@ CUresult CUDAAPI cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
     if (!entry_enter())
         return real.cuMipmappedArrayDestroy(hMipmappedArray);
     limit_detach(&removal, (uint64_t)hMipmappedArray);
+    uint64_t mark = limit_context_mark();
     CUresult result = real.cuMipmappedArrayDestroy(hMipmappedArray);
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS) {
         limit_release(&removal);
-    else
+        limit_array_destroyed((uint64_t)hMipmappedArray, mark);
+    } else {
         limit_restore(&removal);
+    }
     guard_leave();
     return result;
 }

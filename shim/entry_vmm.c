@@ -7,6 +7,7 @@
 #include "driver.h"
 #include "entry.h"
 #include "limit_exports.h"
+#include "limit_tiles.h"
 #include "limit_vmm.h"
 
 /* The device that pays, or false: host memory, and what the driver will refuse for reasons of its
@@ -124,4 +125,62 @@ CUresult CUDAAPI cuMemUnmap(CUdeviceptr ptr, size_t size)
         limit_unmapped(ptr, size);
     guard_leave();
     return result;
+}
+
+static struct tiles_region entry_region(const CUarrayMapInfo *info)
+{
+    struct tiles_region region = {.part = info->subresourceType};
+    if (info->subresourceType == CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_MIPTAIL) {
+        region.layer = info->subresource.miptail.layer;
+        region.start[0] = info->subresource.miptail.offset;
+        region.end[0] = region.start[0] + info->subresource.miptail.size;
+        return region;
+    }
+    region.level = info->subresource.sparseLevel.level;
+    region.layer = info->subresource.sparseLevel.layer;
+    region.start[0] = info->subresource.sparseLevel.offsetX;
+    region.start[1] = info->subresource.sparseLevel.offsetY;
+    region.start[2] = info->subresource.sparseLevel.offsetZ;
+    region.end[0] = region.start[0] + info->subresource.sparseLevel.extentWidth;
+    region.end[1] = region.start[1] + info->subresource.sparseLevel.extentHeight;
+    region.end[2] = region.start[2] + info->subresource.sparseLevel.extentDepth;
+    return region;
+}
+
+static CUresult entry_note_in_arrays(CUresult result, const CUarrayMapInfo *infos, unsigned count,
+                                     CUstream stream, bool per_thread)
+{
+    if (result != CUDA_SUCCESS)
+        return entry_pass(result);
+    struct tiles_queue queue = driver_queue(stream, per_thread);
+    for (unsigned i = 0; i < count; i++) {
+        const CUarrayMapInfo *info = &infos[i];
+        struct tiles_region region = entry_region(info);
+        uint64_t array = info->resourceType == CU_RESOURCE_TYPE_ARRAY
+                             ? (uint64_t)info->resource.array
+                             : (uint64_t)info->resource.mipmap;
+        if (info->memOperationType == CU_MEM_OPERATION_TYPE_MAP)
+            limit_array_mapped(array, &region, &queue, info->memHandle.memHandle);
+        else
+            limit_array_unmapped(array, &region, &queue);
+    }
+    return entry_pass(result);
+}
+
+CUresult CUDAAPI cuMemMapArrayAsync(CUarrayMapInfo *mapInfoList, unsigned int count,
+                                    CUstream hStream)
+{
+    if (!entry_enter())
+        return real.cuMemMapArrayAsync(mapInfoList, count, hStream);
+    return entry_note_in_arrays(real.cuMemMapArrayAsync(mapInfoList, count, hStream), mapInfoList,
+                                count, hStream, false);
+}
+
+CUresult CUDAAPI cuMemMapArrayAsync_ptsz(CUarrayMapInfo *mapInfoList, unsigned int count,
+                                         CUstream hStream)
+{
+    if (!entry_enter())
+        return real.cuMemMapArrayAsync_ptsz(mapInfoList, count, hStream);
+    return entry_note_in_arrays(real.cuMemMapArrayAsync_ptsz(mapInfoList, count, hStream),
+                                mapInfoList, count, hStream, true);
 }

@@ -59,6 +59,13 @@ void limit_end_wait(struct books *books, uint32_t number);
  * took. */
 void limit_end_overhead(struct books *books, uint64_t context, unsigned device);
 
+/* A handle or mapping of memory of cuMemCreate is gone: removes it if that was the last. */
+void limit_reap(struct books *books, uint32_t object);
+
+/* Memory is out of an array: piece number `number` of books->tiles. The last one takes its place.
+ */
+void limit_end_piece(struct books *books, uint32_t number);
+
 /* Memory of cuMemCreate has lost its last handle and mapping. Returns true if it may live on by an
  * export: it is then kept charged until limit_release_exports finds otherwise. */
 bool limit_keep_export(struct books *books, const struct mappings_object *object);

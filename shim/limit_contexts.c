@@ -48,6 +48,26 @@ static bool limit_is_owned(struct books *books, const struct ledger_entry *entry
     return entry->device == device && !table_find(&books->contexts, entry->owner);
 }
 
+/* Arrays without memory of their own are in no ledger. */
+static void limit_remove_arrays(struct books *books, uint64_t context, unsigned device,
+                                uint64_t mark)
+{
+    struct tiles *tiles = &books->tiles;
+    for (uint32_t number = tiles->piece_count; number-- > 0;) {
+        const struct tiles_piece *piece = &tiles->pieces[number];
+        struct ledger_entry entry = {.owner = piece->owner, .device = (uint8_t)piece->device};
+        if (piece->owner != 0 && piece->serial <= mark &&
+            limit_is_owned(books, &entry, context, device))
+            limit_end_piece(books, number);
+    }
+    for (uint32_t number = tiles->array_count; number-- > 0;) {
+        const struct tiles_array *array = &tiles->arrays[number];
+        struct ledger_entry entry = {.owner = array->owner, .device = (uint8_t)array->device};
+        if (array->serial <= mark && limit_is_owned(books, &entry, context, device))
+            tiles_remove_array(tiles, number);
+    }
+}
+
 static void limit_remove_owned(struct books *books, uint64_t context, unsigned device,
                                uint64_t mark)
 {
@@ -61,6 +81,7 @@ static void limit_remove_owned(struct books *books, uint64_t context, unsigned d
         if (entry->serial <= mark && limit_is_owned(books, entry, context, device))
             limit_end_wait(books, number);
     }
+    limit_remove_arrays(books, context, device, mark);
     limit_end_overhead(books, context, device);
 }
 

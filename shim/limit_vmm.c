@@ -6,8 +6,7 @@
 
 #include "limit_books.h"
 
-/* Removes the memory of an object that nothing keeps alive any more. */
-static void limit_reap(struct books *books, uint32_t object)
+void limit_reap(struct books *books, uint32_t object)
 {
     struct mappings_object dead;
     if (!mappings_reap(&books->mappings, object, &dead))

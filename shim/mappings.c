@@ -119,6 +119,16 @@ uint32_t mappings_unmap_next(struct mappings *mappings, uint64_t *at, uint64_t e
     return MAPPINGS_NONE;
 }
 
+void mappings_hold(struct mappings *mappings, uint32_t object)
+{
+    mappings->objects[object].maps++;
+}
+
+void mappings_let_go(struct mappings *mappings, uint32_t object)
+{
+    mappings->objects[object].maps--;
+}
+
 bool mappings_reap(struct mappings *mappings, uint32_t object, struct mappings_object *dead)
 {
     struct mappings_object *place = &mappings->objects[object];

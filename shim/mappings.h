@@ -69,6 +69,10 @@ bool mappings_map(struct mappings *mappings, uint32_t object, uint64_t address, 
  * of its object, which has one mapping less, or MAPPINGS_NONE when the range holds no more. */
 uint32_t mappings_unmap_next(struct mappings *mappings, uint64_t *at, uint64_t end);
 
+/* One mapping more, or less, that has no address: into an array. */
+void mappings_hold(struct mappings *mappings, uint32_t object);
+void mappings_let_go(struct mappings *mappings, uint32_t object);
+
 /* Removes an object that has neither handle nor mapping, and sets *dead to what it was. Returns
  * false if it still has. */
 bool mappings_reap(struct mappings *mappings, uint32_t object, struct mappings_object *dead);

@@ -28,6 +28,7 @@ struct hook_outputs {
     CUcontext context;
     CUarray array;
     CUmipmappedArray mipmapped;
+    CUarrayMapInfo map;
     CUgraphExec exec;
     CUgraphExecUpdateResultInfo update;
     CUexternalMemory external;

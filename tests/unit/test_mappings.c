@@ -66,6 +66,20 @@ static void test_two_mappings_and_a_retained_handle_all_count(void **state)
     assert_true(mappings_reap(&mappings, object, &dead));
 }
 
+static void test_a_mapping_without_address_counts_too(void **state)
+{
+    struct mappings_object dead;
+    (void)state;
+    uint32_t object = mappings_create(&mappings, 5, 77);
+    mappings_hold(&mappings, object);
+    assert_true(mappings_map(&mappings, object, BASE, MIB(32)));
+    mappings_release(&mappings, object);
+    assert_int_equal(unmap(BASE, MIB(32)), object);
+    assert_false(mappings_reap(&mappings, object, &dead));
+    mappings_let_go(&mappings, object);
+    assert_true(mappings_reap(&mappings, object, &dead));
+}
+
 static void test_a_handle_handed_out_again_is_another_object(void **state)
 {
     (void)state;
@@ -129,6 +143,7 @@ int main(void)
         cmocka_unit_test_setup(test_released_before_unmapped_dies_with_the_mapping, clear),
         cmocka_unit_test_setup(test_unmapped_before_released_dies_with_the_handle, clear),
         cmocka_unit_test_setup(test_two_mappings_and_a_retained_handle_all_count, clear),
+        cmocka_unit_test_setup(test_a_mapping_without_address_counts_too, clear),
         cmocka_unit_test_setup(test_a_handle_handed_out_again_is_another_object, clear),
         cmocka_unit_test_setup(test_one_unmap_covers_several_mappings_and_holes, clear),
         cmocka_unit_test_setup(test_addresses_that_nobody_mapped_are_found_nowhere_and_soon, clear),
