@@ -53,8 +53,6 @@ CUresult vmm_map(uint64_t start, uint64_t bytes, struct vmm_handle *handle);
 CUresult vmm_unmap(uint64_t start, uint64_t bytes);
 void vmm_hold(struct vmm_handle *handle); /* as a mapping does, of no address */
 void vmm_let_go(struct vmm_handle *handle);
-void vmm_hold(struct vmm_handle *handle); /* as a mapping does, of no address */
-void vmm_let_go(struct vmm_handle *handle);
 CUresult vmm_set_access(uint64_t start, uint64_t bytes, bool access);
 
 /* Frees the memory that only exported descriptors kept alive and whose descriptors have since been
