@@ -5,6 +5,7 @@
 #include "limit_overhead.h"
 
 #include "limit_books.h"
+#include "tell.h"
 
 bool limit_reserve_overhead(struct ticket *ticket, unsigned device, uint64_t context, enum api api,
                             uint64_t bytes)
@@ -54,6 +55,11 @@ void limit_commit_overhead(struct ticket *ticket, unsigned setting, int64_t chan
         limit_add_overhead(books, ticket->device, limit_counted(after) - limit_counted(before));
     books_unlock();
     limit_cancel(ticket); /* what it held is in the counters now */
+}
+
+void limit_code_moved(unsigned device, enum api api)
+{
+    tell_code(device, api);
 }
 
 struct limit_search {

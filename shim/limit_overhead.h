@@ -25,4 +25,8 @@ bool limit_reserve_overhead(struct ticket *ticket, unsigned device, uint64_t con
  * number that tells the context's settings apart. The ticket is used up. */
 void limit_commit_overhead(struct ticket *ticket, unsigned setting, int64_t change);
 
+/* Code was loaded into a device's context, or unloaded. What that takes is not known here, so it is
+ * not counted; at verbosity 3 it is told. */
+void limit_code_moved(unsigned device, enum api api);
+
 #endif

@@ -78,6 +78,20 @@ void tell_allocation(const struct ticket *ticket, uint64_t bytes)
     log_write(&text);
 }
 
+void tell_code(unsigned device, enum api api)
+{
+    struct text text;
+    if (start_config()->verbose < 3)
+        return;
+    text_init(&text);
+    text_add(&text, "gpulimit: ");
+    text_add(&text, api_names[api]);
+    text_add(&text, " on GPU ");
+    text_add_number(&text, device);
+    text_add(&text, ": what code takes is not counted\n");
+    log_write(&text);
+}
+
 void tell_unknown(const char *name)
 {
     struct text text;

@@ -20,6 +20,9 @@ void tell_refusal(const struct ticket *ticket);
 /* An allocation that succeeded, from verbosity 3 on. */
 void tell_allocation(const struct ticket *ticket, uint64_t bytes);
 
+/* Code that was loaded or unloaded, from verbosity 3 on. */
+void tell_code(unsigned device, enum api api);
+
 /* A function of the driver's that this library does not know (unknown.h), at verbosity 2. */
 void tell_unknown(const char *name);
 

@@ -30,6 +30,8 @@ struct hook_outputs {
     CUmipmappedArray mipmapped;
     CUarrayMapInfo map;
     CUgraphExec exec;
+    CUmodule module;
+    CUlibrary library;
     CUgraphExecUpdateResultInfo update;
     CUexternalMemory external;
     CUmemPoolPtrExportData pointer;

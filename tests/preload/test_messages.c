@@ -18,7 +18,9 @@
 static int play_talk(void)
 {
     CUdeviceptr address;
+    CUmodule module;
     expect(role_begin() == 0);
+    expect(cuModuleLoadData(&module, "simgpu-module globals=1024") == CUDA_SUCCESS);
     expect(cuMemAlloc_v2(&address, 1000) == CUDA_SUCCESS);
     expect(cuMemAlloc_v2(&address, MIB(100)) == CUDA_SUCCESS);
     expect(cuMemAlloc_v2(&address, MIB(1000)) == CUDA_ERROR_OUT_OF_MEMORY);
@@ -54,11 +56,13 @@ static void test_each_verbosity_says_more(void **state)
         assert_int_equal(strncmp(program.err, "gpulimit: GPU_LIMIT_MB=1024; ledger /", 37) == 0,
                          i >= 2);
         assert_int_equal(strstr(program.err, "cuMemAlloc_v2 100 MiB on GPU 0") != NULL, i >= 3);
+        assert_int_equal(strstr(program.err, "cuModuleLoadData on GPU 0: what code takes") != NULL,
+                         i >= 3);
         assert_int_equal(strstr(program.err, "cuMemAlloc_v2 1000 bytes on GPU 0") != NULL, i >= 4);
     }
     assert_int_equal(lines[0], 0);
     assert_int_equal(lines[2], lines[1] + 1);
-    assert_int_equal(lines[3], lines[2] + 1);
+    assert_int_equal(lines[3], lines[2] + 2);
     assert_int_equal(lines[4], lines[3] + 1);
 }
 
