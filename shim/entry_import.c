@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Memory of other processes (IPC, pointers of their pools) and of other interfaces (external
- * memory). It is listed and charged to nobody here, so nothing is refused. What is mapped out of
- * external memory is a view: it is in no ledger, and freeing it frees nothing.
+ * memory, graphics while it is mapped). It is listed and charged to nobody here, so nothing is
+ * refused. What is mapped out of external memory is a view: it is in no ledger, and freeing it
+ * frees nothing.
  */
 #include "driver.h"
 #include "entry.h"
@@ -90,4 +91,65 @@ CUresult CUDAAPI cuDestroyExternalMemory(CUexternalMemory extMem)
     }
     guard_leave();
     return result;
+}
+
+/* ---- graphics ---- */
+
+static CUresult entry_list_mapped(CUresult result, unsigned count, const CUgraphicsResource *mapped,
+                                  enum api api)
+{
+    for (unsigned i = 0; result == CUDA_SUCCESS && i < count; i++)
+        entry_list((uint64_t)mapped[i], api);
+    return entry_pass(result);
+}
+
+static CUresult entry_close_unmapped(CUresult result, unsigned count,
+                                     const CUgraphicsResource *unmapped)
+{
+    for (unsigned i = 0; result == CUDA_SUCCESS && i < count; i++)
+        limit_closed((uint64_t)unmapped[i]);
+    return entry_pass(result);
+}
+
+CUresult CUDAAPI cuGraphicsMapResources(unsigned int count, CUgraphicsResource *resources,
+                                        CUstream hStream)
+{
+    if (!entry_enter())
+        return real.cuGraphicsMapResources(count, resources, hStream);
+    return entry_list_mapped(real.cuGraphicsMapResources(count, resources, hStream), count,
+                             resources, API_cuGraphicsMapResources);
+}
+
+CUresult CUDAAPI cuGraphicsMapResources_ptsz(unsigned int count, CUgraphicsResource *resources,
+                                             CUstream hStream)
+{
+    if (!entry_enter())
+        return real.cuGraphicsMapResources_ptsz(count, resources, hStream);
+    return entry_list_mapped(real.cuGraphicsMapResources_ptsz(count, resources, hStream), count,
+                             resources, API_cuGraphicsMapResources_ptsz);
+}
+
+CUresult CUDAAPI cuGraphicsUnmapResources(unsigned int count, CUgraphicsResource *resources,
+                                          CUstream hStream)
+{
+    if (!entry_enter())
+        return real.cuGraphicsUnmapResources(count, resources, hStream);
+    return entry_close_unmapped(real.cuGraphicsUnmapResources(count, resources, hStream), count,
+                                resources);
+}
+
+CUresult CUDAAPI cuGraphicsUnmapResources_ptsz(unsigned int count, CUgraphicsResource *resources,
+                                               CUstream hStream)
+{
+    if (!entry_enter())
+        return real.cuGraphicsUnmapResources_ptsz(count, resources, hStream);
+    return entry_close_unmapped(real.cuGraphicsUnmapResources_ptsz(count, resources, hStream),
+                                count, resources);
+}
+
+CUresult CUDAAPI cuGraphicsUnregisterResource(CUgraphicsResource resource)
+{
+    if (!entry_enter())
+        return real.cuGraphicsUnregisterResource(resource);
+    return entry_close_unmapped(real.cuGraphicsUnregisterResource(resource), 1, &resource);
 }

@@ -149,6 +149,24 @@ static void test_external_memory_is_listed_and_what_is_mapped_out_of_it_is_not(v
     assert_int_equal(listed(), 0);
 }
 
+static void test_graphics_memory_is_listed_while_it_is_mapped(void **state)
+{
+    CUgraphicsResource resources[2];
+    (void)state;
+    for (unsigned i = 0; i < 2; i++)
+        resources[i] = simgpu_graphics_resource();
+    assert_ok(cuGraphicsMapResources(2, resources, NULL));
+    assert_int_equal(listed(), 2);
+    assert_int_equal(cuGraphicsMapResources(1, resources, NULL), CUDA_ERROR_ALREADY_MAPPED);
+    assert_int_equal(listed(), 2);
+    assert_ok(cuGraphicsUnmapResources_ptsz(1, resources, NULL));
+    assert_int_equal(listed(), 1);
+    assert_int_equal(cuGraphicsUnmapResources(1, resources, NULL), CUDA_ERROR_NOT_MAPPED);
+    assert_ok(cuGraphicsUnregisterResource(resources[0])); /* as it is, and mapped */
+    assert_ok(cuGraphicsUnregisterResource(resources[1]));
+    assert_int_equal(listed(), 0);
+}
+
 #define CLEAN(_test) cmocka_unit_test_teardown(_test, preload_assert_clean)
 
 int main(void)
@@ -158,6 +176,7 @@ int main(void)
         CLEAN(test_what_cannot_be_opened_is_not_listed),
         CLEAN(test_a_pointer_of_an_imported_pool_is_listed_until_it_is_freed),
         CLEAN(test_external_memory_is_listed_and_what_is_mapped_out_of_it_is_not),
+        CLEAN(test_graphics_memory_is_listed_while_it_is_mapped),
     };
     return cmocka_run_group_tests_name("imports", tests, set_up, tear_down);
 }

@@ -25,6 +25,7 @@ enum handle_kind {
     HANDLE_GREEN,
     HANDLE_DESC,
     HANDLE_EXTERNAL,
+    HANDLE_GRAPHICS,
 };
 
 struct handle {

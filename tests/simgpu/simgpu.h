@@ -47,6 +47,9 @@ SIMGPU_EXPORT void simgpu_fail_next(const char *symbol, int result);
 /* The same, but so many calls go by first. */
 SIMGPU_EXPORT void simgpu_fail_after(const char *symbol, unsigned calls, int result);
 
+/* A CUgraphicsResource, as one gets by registering a buffer of OpenGL. NULL: no memory. */
+SIMGPU_EXPORT void *simgpu_graphics_resource(void);
+
 /* What all living processes hold on the device. */
 SIMGPU_EXPORT uint64_t simgpu_device_used(int device);
 
