@@ -201,7 +201,7 @@ bool driver_here(struct driver_place *place)
     return true;
 }
 
-bool driver_is_capturing(CUstream stream, bool per_thread)
+static bool driver_is_capturing(CUstream stream, bool per_thread)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUresult result = per_thread ? real.cuStreamIsCapturing_ptsz(stream, &status)

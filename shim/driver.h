@@ -59,15 +59,13 @@ uint64_t driver_resident_threads(unsigned device);
 /* What the memory nodes of a graph need. Returns false if it has none. */
 bool driver_graph_need(CUgraph graph, struct graphs_need *need);
 
-/* How much of that it may have to be given now. If that does not fit, waits first for what runs
- * before it on its stream, as the driver does for stream-ordered memory: what the graphs there hold
- * is idle afterwards, and can be had by a trim. */
-uint64_t driver_graph_wants(const struct graphs_need *need, CUstream stream, bool per_thread);
+/* How much of that it may have to be given now: what it left behind and still lives is there
+ * already.
+ */
+uint64_t driver_graph_wants(const struct graphs_need *need);
 
 /* What the graphs of a device hold now. Returns false if the driver would not say. */
 bool driver_read_graph_memory(unsigned device, struct pool_reading *reading);
-
-bool driver_is_capturing(CUstream stream, bool per_thread);
 
 /* Which stream of which context a handle means. */
 struct tiles_queue driver_queue(CUstream stream, bool per_thread);

@@ -5,10 +5,8 @@
  */
 #include "driver.h"
 
-#include "budget.h"
 #include "grow.h"
 #include "holes.h"
-#include "limit_graphs.h"
 #include "limit_pools.h"
 #include "real.h"
 #include "table.h"
@@ -123,8 +121,7 @@ bool driver_graph_need(CUgraph graph, struct graphs_need *need)
     return need->bytes > 0 && driver_knows((int)need->device);
 }
 
-/* What a graph needs now: what it left behind and still lives is there already. */
-static uint64_t driver_graph_misses(const struct graphs_need *need)
+uint64_t driver_graph_wants(const struct graphs_need *need)
 {
     uint64_t bytes = need->bytes;
     for (unsigned i = 0; i < need->outliving_count; i++) {
@@ -133,22 +130,6 @@ static uint64_t driver_graph_misses(const struct graphs_need *need)
         size_t size;
         if (real.cuMemGetAddressRange_v2(&base, &size, need->outliving[i].start) == CUDA_SUCCESS)
             bytes -= has < bytes ? has : bytes;
-    }
-    return bytes;
-}
-
-uint64_t driver_graph_wants(const struct graphs_need *need, CUstream stream, bool per_thread)
-{
-    uint64_t bytes = driver_graph_misses(need);
-    uint64_t limit = budget_limit(need->device), used = budget_used(need->device);
-    bool fits = used <= limit && bytes <= limit - used;
-    if (!fits && limit_graph_holds(need->device) && !driver_is_capturing(stream, per_thread)) {
-        CUstreamCaptureMode mode = driver_relax();
-        if (per_thread)
-            real.cuStreamSynchronize_ptsz(stream);
-        else
-            real.cuStreamSynchronize(stream);
-        driver_unrelax(mode);
     }
     return bytes;
 }

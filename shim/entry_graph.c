@@ -151,7 +151,7 @@ CUresult CUDAAPI cuGraphUpload(CUgraphExec hGraphExec, CUstream hStream)
     if (!limit_graph_needs((uint64_t)hGraphExec, &need))
         return entry_pass(real.cuGraphUpload(hGraphExec, hStream));
     if (!limit_reserve(&ticket, GPULIMIT_KIND_GRAPH, need.device, (uint64_t)hGraphExec,
-                       API_cuGraphUpload, driver_graph_wants(&need, hStream, false)))
+                       API_cuGraphUpload, driver_graph_wants(&need)))
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
     CUresult result = real.cuGraphUpload(hGraphExec, hStream);
     driver_read_graph_memory(need.device, &ticket.reading);
@@ -172,7 +172,7 @@ CUresult CUDAAPI cuGraphUpload_ptsz(CUgraphExec hGraphExec, CUstream hStream)
     if (!limit_graph_needs((uint64_t)hGraphExec, &need))
         return entry_pass(real.cuGraphUpload_ptsz(hGraphExec, hStream));
     if (!limit_reserve(&ticket, GPULIMIT_KIND_GRAPH, need.device, (uint64_t)hGraphExec,
-                       API_cuGraphUpload_ptsz, driver_graph_wants(&need, hStream, true)))
+                       API_cuGraphUpload_ptsz, driver_graph_wants(&need)))
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
     CUresult result = real.cuGraphUpload_ptsz(hGraphExec, hStream);
     driver_read_graph_memory(need.device, &ticket.reading);
@@ -193,7 +193,7 @@ CUresult CUDAAPI cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream)
     if (!limit_graph_needs((uint64_t)hGraphExec, &need))
         return entry_pass(real.cuGraphLaunch(hGraphExec, hStream));
     if (!limit_reserve(&ticket, GPULIMIT_KIND_GRAPH, need.device, (uint64_t)hGraphExec,
-                       API_cuGraphLaunch, driver_graph_wants(&need, hStream, false)))
+                       API_cuGraphLaunch, driver_graph_wants(&need)))
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
     CUresult result = real.cuGraphLaunch(hGraphExec, hStream);
     driver_read_graph_memory(need.device, &ticket.reading);
@@ -214,7 +214,7 @@ CUresult CUDAAPI cuGraphLaunch_ptsz(CUgraphExec hGraphExec, CUstream hStream)
     if (!limit_graph_needs((uint64_t)hGraphExec, &need))
         return entry_pass(real.cuGraphLaunch_ptsz(hGraphExec, hStream));
     if (!limit_reserve(&ticket, GPULIMIT_KIND_GRAPH, need.device, (uint64_t)hGraphExec,
-                       API_cuGraphLaunch_ptsz, driver_graph_wants(&need, hStream, true)))
+                       API_cuGraphLaunch_ptsz, driver_graph_wants(&need)))
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
     CUresult result = real.cuGraphLaunch_ptsz(hGraphExec, hStream);
     driver_read_graph_memory(need.device, &ticket.reading);
