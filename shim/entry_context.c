@@ -135,6 +135,22 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)
     return result;
 }
 
+/* A green context is one more user of a device's primary context, and what is allocated in it is
+ * that one's (measured, driver 580.159). It does not say which device's afterwards. */
+CUresult CUDAAPI cuGreenCtxDestroy(CUgreenCtx hCtx)
+{
+    if (!entry_enter())
+        return real.cuGreenCtxDestroy(hCtx);
+    uint64_t mark = limit_context_mark();
+    CUresult result = real.cuGreenCtxDestroy(hCtx);
+    for (int device = 0; result == CUDA_SUCCESS && driver_knows(device); device++) {
+        if (entry_primary_is_gone(device))
+            limit_primary_destroyed((unsigned)device, mark);
+    }
+    guard_leave();
+    return result;
+}
+
 CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice dev)
 {
     if (!entry_enter())

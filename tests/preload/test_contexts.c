@@ -96,6 +96,38 @@ static void test_the_last_release_of_a_primary_context_takes_its_memory_along(vo
     assert_ok(cuDevicePrimaryCtxRetain(&primary, 0));
 }
 
+static CUgreenCtx create_green(void)
+{
+    CUdevResource all, part;
+    CUdevResourceDesc desc;
+    CUgreenCtx green;
+    CUcontext plain;
+    unsigned groups = 1;
+    assert_ok(cuDeviceGetDevResource(0, &all, CU_DEV_RESOURCE_TYPE_SM));
+    assert_ok(cuDevSmResourceSplitByCount(&part, &groups, &all, NULL, 0, 16));
+    assert_ok(cuDevResourceGenerateDesc(&desc, &part, 1));
+    assert_ok(cuGreenCtxCreate(&green, desc, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+    assert_ok(cuCtxFromGreenCtx(&plain, green));
+    assert_ok(cuCtxSetCurrent(plain));
+    return green;
+}
+
+/* It is a part of the primary context, and one of its users. */
+static void test_memory_of_a_green_context_is_the_primary_ones(void **state)
+{
+    (void)state;
+    CUgreenCtx green = create_green();
+    allocate(MIB(50));
+    assert_ok(cuGreenCtxDestroy(green));
+    assert_int_equal(preload_free(), MIB(974));
+    green = create_green();
+    assert_ok(cuDevicePrimaryCtxRelease_v2(0));
+    assert_int_equal(preload_free(), MIB(974));
+    assert_ok(cuGreenCtxDestroy(green)); /* the last user */
+    assert_int_equal(atomic_load(&preload_device()->live_allocations), 0);
+    assert_ok(cuDevicePrimaryCtxRetain(&primary, 0));
+}
+
 static void test_a_reset_keeps_pools_and_vmm_memory(void **state)
 {
     CUmemGenericAllocationHandle handle;
@@ -156,6 +188,7 @@ int main(void)
         CLEAN(test_a_context_that_the_driver_keeps_keeps_its_memory),
         CLEAN(test_an_attached_context_dies_with_its_last_user),
         CLEAN(test_the_last_release_of_a_primary_context_takes_its_memory_along),
+        CLEAN(test_memory_of_a_green_context_is_the_primary_ones),
         CLEAN(test_a_reset_keeps_pools_and_vmm_memory),
         CLEAN(test_a_reset_leaves_other_contexts_alone),
         CLEAN(test_another_contexts_memory_can_be_freed_from_here),
