@@ -170,6 +170,25 @@ static void test_a_captured_allocation_is_charged_when_it_is_launched(void **sta
     destroy(exec);
 }
 
+static void test_a_node_of_any_kind_of_adding_counts(void **state)
+{
+    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC};
+    (void)state;
+    params.alloc.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    params.alloc.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    params.alloc.bytesize = MIB(600);
+    begin();
+    assert_ok(cuGraphAddNode(&last, graph, NULL, 0, &params));
+    CUgraphExec exec = end(CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
+    CUdeviceptr piece = hold(500);
+    assert_int_equal(cuGraphLaunch(exec, stream), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_ok(cuMemFree_v2(piece));
+    assert_ok(cuGraphLaunch(exec, stream));
+    assert_held(608);
+    assert_ok(cuMemFree_v2(params.alloc.dptr));
+    destroy(exec);
+}
+
 static void test_nodes_of_a_child_graph_count(void **state)
 {
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
@@ -346,6 +365,7 @@ int main(void)
         CLEAN(test_an_upload_while_instantiating_is_checked_before),
         CLEAN(test_two_nodes_that_share_a_chunk_need_as_much_as_the_driver_takes),
         CLEAN(test_a_captured_allocation_is_charged_when_it_is_launched),
+        CLEAN(test_a_node_of_any_kind_of_adding_counts),
         CLEAN(test_nodes_of_a_child_graph_count),
         CLEAN(test_an_updated_graph_is_checked_for_what_it_needs_now),
         CLEAN(test_what_idle_graphs_hold_is_taken_back_before_anything_is_refused),
