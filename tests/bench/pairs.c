@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Times pairs of allocate and free, with some hundred others live, and prints nanoseconds a pair.
+ * Times pairs of allocate and free, with some hundred others live, and calls that are often made,
+ * and prints nanoseconds a pair or call.
  * Knows nothing of gpulimit: tests/bench/run runs it bare and under the library, over a driver
  * whose calls cost nothing.
  *
@@ -25,6 +26,7 @@ static struct {
                        unsigned long long);
     CUresult (*release)(CUmemGenericAllocationHandle);
     CUresult (*get_info)(size_t *, size_t *);
+    CUresult (*launch)(CUgraphExec, CUstream);
 } cu;
 
 static void *find(void *driver, const char *name)
@@ -82,6 +84,13 @@ static void one_query(size_t bytes)
     must(cu.get_info(&free, &total));
 }
 
+/* Of a graph that has no memory. */
+static void one_launch(size_t bytes)
+{
+    (void)bytes;
+    must(cu.launch((CUgraphExec)&cu, NULL));
+}
+
 static void time_pairs(const char *name, void (*one)(size_t bytes), size_t bytes)
 {
     double start = now_ns();
@@ -106,6 +115,7 @@ int main(int argc, char **argv)
     *(void **)&cu.create = find(driver, "cuMemCreate");
     *(void **)&cu.release = find(driver, "cuMemRelease");
     *(void **)&cu.get_info = find(driver, "cuMemGetInfo_v2");
+    *(void **)&cu.launch = find(driver, "cuGraphLaunch");
     must(cu.init(0));
     for (unsigned i = 0; i < LIVE; i++) {
         CUdeviceptr live;
@@ -117,6 +127,7 @@ int main(int argc, char **argv)
         time_pairs("cuMemAllocAsync+cuMemFreeAsync/4KiB", one_async, 4096);
         time_pairs("cuMemCreate+cuMemRelease/2MiB", one_vmm, 2u << 20);
         time_pairs("cuMemGetInfo", one_query, 0);
+        time_pairs("cuGraphLaunch", one_launch, 0);
     }
     return 0;
 }
