@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the library asks the driver about graphs, see driver.h. None of these calls ends a stream
- * capture (measured, driver 580.159).
+ * What the library asks the driver about graphs, see driver.h. Nodes are asked about after an
+ * instantiation, which no capture survives in any case; cuDeviceGetGraphMemAttribute ends none
+ * (measured, driver 580.159).
  */
 #include "driver.h"
 
@@ -124,6 +125,7 @@ bool driver_graph_need(CUgraph graph, struct graphs_need *need)
 uint64_t driver_graph_wants(const struct graphs_need *need)
 {
     uint64_t bytes = need->bytes;
+    CUstreamCaptureMode mode = driver_relax();
     for (unsigned i = 0; i < need->outliving_count; i++) {
         uint64_t has = pools_most(need->outliving[i].bytes);
         CUdeviceptr base;
@@ -131,6 +133,7 @@ uint64_t driver_graph_wants(const struct graphs_need *need)
         if (real.cuMemGetAddressRange_v2(&base, &size, need->outliving[i].start) == CUDA_SUCCESS)
             bytes -= has < bytes ? has : bytes;
     }
+    driver_unrelax(mode);
     return bytes;
 }
 
