@@ -2,12 +2,13 @@
  *
  * How every hook begins and ends. The steps of an allocation, in this order in each entry_*.c:
  *
- *   entry_enter      a nested call passes straight to the driver
- *   driver_...       where the memory goes; a call that the driver refuses for its own reasons
- * passes straight limit_reserve    refused: answer out of memory, the driver is not called
- *   real.<symbol>
- *   limit_commit     or limit_cancel, if the driver refused
- *   guard_leave      then the driver's result, unchanged
+ *   1. entry_enter    a nested call passes straight to the driver
+ *   2. driver_...     where the memory goes; what the driver will refuse anyway passes straight
+ *   3. limit_reserve  refused: answer out of memory, the driver is not called
+ *   4. real.<symbol>
+ *   5. limit_commit   or limit_cancel, if the driver refused; committed too late for the limit, it
+ *                     is freed again and limit_give_up says so
+ *   6. guard_leave    then the driver's result, unchanged
  *
  * Freeing: entry_enter, limit_detach, real.<symbol>, limit_release or limit_restore, guard_leave.
  */

@@ -4,8 +4,8 @@
  * hold. Allocates and frees at random, keeps the holes as the library does, and compares what they
  * say with what the pool's reserve does. Runs without the library.
  *
- *   cc -D_GNU_SOURCE -I shim -o pool_holes tests/gpu/pool_holes.c shim/holes.c -lcuda &&
- * ./pool_holes
+ *   cc -D_GNU_SOURCE -I shim -o pool_holes tests/gpu/pool_holes.c shim/holes.c -lcuda
+ *   ./pool_holes
  */
 #include "holes.h"
 
