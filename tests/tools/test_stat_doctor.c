@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../cannot.h"
 #include "tool_run.h"
 
 #define STAT "gpulimit-stat"
@@ -351,7 +352,8 @@ static void test_static_program_is_recognised(void **state)
 
     (void)state;
     if (!program) {
-        skip();
+        CANNOT_BE_SEEN("libc's archive for static programs is not installed");
+        return;
     }
     test_start(NULL, NULL, (const char *const[]){program, NULL});
     TEST_EXPECT(1, "FAIL @ library: not loaded: the program is linked statically with libc",
@@ -366,7 +368,8 @@ static void test_set_gid_program_is_recognised(void **state)
 
     (void)state;
     if (geteuid() != 0) {
-        skip();
+        CANNOT_BE_SEEN("only root can make a set-gid program of another group");
+        return;
     }
     snprintf(path, sizeof(path), "%s/sleep", test_files);
     snprintf(command, sizeof(command), "cp \"$(command -v sleep)\" %s", path);
@@ -376,7 +379,8 @@ static void test_set_gid_program_is_recognised(void **state)
     test_start(NULL, NULL, (const char *const[]){path, "100", NULL});
     if (system("findmnt -n -o OPTIONS -T /tmp | grep -q nosuid") == 0) { /* NOLINT(cert-env33-c) */
         test_stop();
-        skip();
+        CANNOT_BE_SEEN("/tmp is mounted nosuid");
+        return;
     }
     TEST_EXPECT(1, "FAIL @ library: not loaded: the program runs set-uid, set-gid",
                 "1 thing is wrong.\n");
