@@ -72,11 +72,23 @@ static void driver_ask_later(void)
     }
 }
 
+static void driver_ask_graphs(unsigned device, bool trim)
+{
+    struct pool_reading reading;
+    if (!limit_graph_holds(device))
+        return;
+    if (trim)
+        real.cuDeviceGraphMemTrim((CUdevice)device);
+    if (driver_read_graph_memory(device, &reading))
+        limit_graph_update(device, &reading, trim);
+}
+
 void driver_look(unsigned device)
 {
     limit_look_at_exports();
     driver_ask_later();
     driver_ask_pools(device, false);
+    driver_ask_graphs(device, false);
 }
 
 void driver_look_everywhere(void)
@@ -87,17 +99,6 @@ void driver_look_everywhere(void)
         if (start_knows_device(device))
             driver_ask_pools(device, false);
     }
-}
-
-static void driver_ask_graphs(unsigned device, bool trim)
-{
-    struct pool_reading reading;
-    if (!limit_graph_holds(device))
-        return;
-    if (trim)
-        real.cuDeviceGraphMemTrim((CUdevice)device);
-    if (driver_read_graph_memory(device, &reading))
-        limit_graph_update(device, &reading, trim);
 }
 
 static void driver_reclaim(unsigned device)

@@ -74,7 +74,8 @@ struct tiles_queue driver_queue(CUstream stream, bool per_thread);
 CUstreamCaptureMode driver_relax(void);
 void driver_unrelax(CUstreamCaptureMode mode);
 
-/* Looks again what the pools of a device hold, and which memory freed in stream order is back. */
+/* Looks again what the pools and graphs of a device hold, and which memory freed in stream order is
+ * back. */
 void driver_look(unsigned device);
 
 /* The same for every device, after a synchronisation. */

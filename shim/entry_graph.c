@@ -8,11 +8,14 @@
 #include "entry.h"
 #include "limit_graphs.h"
 
-static void entry_note_need(CUgraphExec exec, CUgraph graph)
+static CUresult entry_note_need(CUresult result, const CUgraphExec *exec, CUgraph graph)
 {
     struct graphs_need need;
-    if (driver_graph_need(graph, &need))
-        limit_graph_instantiated((uint64_t)exec, &need);
+    if (result == CUDA_SUCCESS && driver_graph_need(graph, &need))
+        limit_graph_instantiated((uint64_t)*exec, &need);
+    else if (result == CUDA_SUCCESS)
+        limit_graph_destroyed((uint64_t)*exec); /* whoever had that handle, seen to go or not */
+    return entry_pass(result);
 }
 
 /* Only this way of making a graph executable can upload it too. */
@@ -21,26 +24,14 @@ static bool entry_uploads(const CUDA_GRAPH_INSTANTIATE_PARAMS *params)
     return params && (params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD);
 }
 
-static void entry_end_upload(struct ticket *ticket, CUresult result, const CUgraphExec *exec)
-{
-    driver_read_graph_memory(ticket->device, &ticket->reading);
-    if (result == CUDA_SUCCESS)
-        limit_graph_commit(ticket, (uint64_t)*exec);
-    else
-        limit_cancel(ticket);
-}
-
 CUresult CUDAAPI cuGraphInstantiate(CUgraphExec *phGraphExec, CUgraph hGraph,
                                     CUgraphNode *phErrorNode, char *logBuffer, size_t bufferSize)
 {
     if (!entry_enter())
         return real.cuGraphInstantiate(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
-    CUresult result =
-        real.cuGraphInstantiate(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
-    if (result == CUDA_SUCCESS)
-        entry_note_need(*phGraphExec, hGraph);
-    guard_leave();
-    return result;
+    return entry_note_need(
+        real.cuGraphInstantiate(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize),
+        phGraphExec, hGraph);
 }
 
 CUresult CUDAAPI cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,
@@ -48,12 +39,9 @@ CUresult CUDAAPI cuGraphInstantiate_v2(CUgraphExec *phGraphExec, CUgraph hGraph,
 {
     if (!entry_enter())
         return real.cuGraphInstantiate_v2(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
-    CUresult result =
-        real.cuGraphInstantiate_v2(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize);
-    if (result == CUDA_SUCCESS)
-        entry_note_need(*phGraphExec, hGraph);
-    guard_leave();
-    return result;
+    return entry_note_need(
+        real.cuGraphInstantiate_v2(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize),
+        phGraphExec, hGraph);
 }
 
 CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph,
@@ -61,11 +49,8 @@ CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph h
 {
     if (!entry_enter())
         return real.cuGraphInstantiateWithFlags(phGraphExec, hGraph, flags);
-    CUresult result = real.cuGraphInstantiateWithFlags(phGraphExec, hGraph, flags);
-    if (result == CUDA_SUCCESS)
-        entry_note_need(*phGraphExec, hGraph);
-    guard_leave();
-    return result;
+    return entry_note_need(real.cuGraphInstantiateWithFlags(phGraphExec, hGraph, flags),
+                           phGraphExec, hGraph);
 }
 
 CUresult CUDAAPI cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
@@ -75,18 +60,23 @@ CUresult CUDAAPI cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph 
     struct ticket ticket;
     if (!entry_enter())
         return real.cuGraphInstantiateWithParams(phGraphExec, hGraph, instantiateParams);
-    bool has_need = driver_graph_need(hGraph, &need);
-    bool uploads = has_need && entry_uploads(instantiateParams);
-    if (uploads && !limit_reserve(&ticket, GPULIMIT_KIND_GRAPH, need.device, 0,
-                                  API_cuGraphInstantiateWithParams, need.bytes)) {
+    if (!entry_uploads(instantiateParams) || !driver_graph_need(hGraph, &need))
+        return entry_note_need(
+            real.cuGraphInstantiateWithParams(phGraphExec, hGraph, instantiateParams), phGraphExec,
+            hGraph);
+    if (!limit_reserve(&ticket, GPULIMIT_KIND_GRAPH, need.device, 0,
+                       API_cuGraphInstantiateWithParams, need.bytes)) {
         instantiateParams->result_out = CUDA_GRAPH_INSTANTIATE_ERROR;
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
     }
     CUresult result = real.cuGraphInstantiateWithParams(phGraphExec, hGraph, instantiateParams);
-    if (result == CUDA_SUCCESS && has_need)
+    driver_read_graph_memory(need.device, &ticket.reading);
+    if (result == CUDA_SUCCESS) {
         limit_graph_instantiated((uint64_t)*phGraphExec, &need);
-    if (uploads)
-        entry_end_upload(&ticket, result, phGraphExec);
+        limit_graph_commit(&ticket, (uint64_t)*phGraphExec);
+    } else {
+        limit_cancel(&ticket);
+    }
     guard_leave();
     return result;
 }
@@ -98,19 +88,24 @@ CUresult CUDAAPI cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec, CUg
     struct ticket ticket;
     if (!entry_enter())
         return real.cuGraphInstantiateWithParams_ptsz(phGraphExec, hGraph, instantiateParams);
-    bool has_need = driver_graph_need(hGraph, &need);
-    bool uploads = has_need && entry_uploads(instantiateParams);
-    if (uploads && !limit_reserve(&ticket, GPULIMIT_KIND_GRAPH, need.device, 0,
-                                  API_cuGraphInstantiateWithParams_ptsz, need.bytes)) {
+    if (!entry_uploads(instantiateParams) || !driver_graph_need(hGraph, &need))
+        return entry_note_need(
+            real.cuGraphInstantiateWithParams_ptsz(phGraphExec, hGraph, instantiateParams),
+            phGraphExec, hGraph);
+    if (!limit_reserve(&ticket, GPULIMIT_KIND_GRAPH, need.device, 0,
+                       API_cuGraphInstantiateWithParams_ptsz, need.bytes)) {
         instantiateParams->result_out = CUDA_GRAPH_INSTANTIATE_ERROR;
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
     }
     CUresult result =
         real.cuGraphInstantiateWithParams_ptsz(phGraphExec, hGraph, instantiateParams);
-    if (result == CUDA_SUCCESS && has_need)
+    driver_read_graph_memory(need.device, &ticket.reading);
+    if (result == CUDA_SUCCESS) {
         limit_graph_instantiated((uint64_t)*phGraphExec, &need);
-    if (uploads)
-        entry_end_upload(&ticket, result, phGraphExec);
+        limit_graph_commit(&ticket, (uint64_t)*phGraphExec);
+    } else {
+        limit_cancel(&ticket);
+    }
     guard_leave();
     return result;
 }
@@ -123,11 +118,9 @@ CUresult CUDAAPI cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph,
 {
     if (!entry_enter())
         return real.cuGraphExecUpdate(hGraphExec, hGraph, hErrorNode_out, updateResult_out);
-    CUresult result = real.cuGraphExecUpdate(hGraphExec, hGraph, hErrorNode_out, updateResult_out);
-    if (result == CUDA_SUCCESS)
-        entry_note_need(hGraphExec, hGraph);
-    guard_leave();
-    return result;
+    return entry_note_need(
+        real.cuGraphExecUpdate(hGraphExec, hGraph, hErrorNode_out, updateResult_out), &hGraphExec,
+        hGraph);
 }
 
 CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph,
@@ -135,11 +128,8 @@ CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph,
 {
     if (!entry_enter())
         return real.cuGraphExecUpdate_v2(hGraphExec, hGraph, resultInfo);
-    CUresult result = real.cuGraphExecUpdate_v2(hGraphExec, hGraph, resultInfo);
-    if (result == CUDA_SUCCESS)
-        entry_note_need(hGraphExec, hGraph);
-    guard_leave();
-    return result;
+    return entry_note_need(real.cuGraphExecUpdate_v2(hGraphExec, hGraph, resultInfo), &hGraphExec,
+                           hGraph);
 }
 
 CUresult CUDAAPI cuGraphUpload(CUgraphExec hGraphExec, CUstream hStream)

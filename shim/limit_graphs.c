@@ -59,6 +59,8 @@ void limit_graph_destroyed(uint64_t exec)
 
 bool limit_graph_holds(unsigned device)
 {
+    if (!atomic_load_explicit(&limit_has_graphs, memory_order_relaxed))
+        return false;
     struct books *books = books_lock();
     bool holds = books->graph_memory[device].reserved_bytes > 0;
     books_unlock();
@@ -68,9 +70,9 @@ bool limit_graph_holds(unsigned device)
 void limit_graph_update(unsigned device, const struct pool_reading *reading, bool has_trimmed)
 {
     struct books *books = books_lock();
-    limit_note_change(books, device, GPULIMIT_KIND_GRAPH,
-                      pools_update(&books->graph_memory[device], reading));
-    if (has_trimmed)
+    int64_t change = pools_update(&books->graph_memory[device], reading);
+    limit_note_change(books, device, GPULIMIT_KIND_GRAPH, change);
+    if (has_trimmed || change < 0)
         graphs_trim(&books->graphs, device);
     books_unlock();
 }

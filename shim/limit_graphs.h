@@ -32,7 +32,8 @@ void limit_graph_destroyed(uint64_t exec);
 /* Whether a device has graph memory, as far as we know. */
 bool limit_graph_holds(unsigned device);
 
-/* What the device's graph reserve is now. has_trimmed: graphs may have lost what they had. */
+/* What the device's graph reserve is now. has_trimmed: graphs may have lost what they had, though
+ * the reserve may be as large as before by others. */
 void limit_graph_update(unsigned device, const struct pool_reading *reading, bool has_trimmed);
 
 #endif

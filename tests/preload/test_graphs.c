@@ -5,13 +5,17 @@
  */
 #include "preload.h"
 
+#include "../cannot.h"
+#include "bare.h"
+
 static CUstream stream;
 static CUgraph graph;
 static CUgraphNode last; /* what the next node comes after; NULL: nothing */
 
 static int set_up(void **state)
 {
-    return preload_set_up(state) || cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+    return bare_find_loader(state) || preload_set_up(state) ||
+           cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
 }
 
 static void begin(void)
@@ -229,6 +233,57 @@ static void test_an_updated_graph_is_checked_for_what_it_needs_now(void **state)
     destroy(exec);
 }
 
+/* As a graph's end with its context would be: not by a call that we see. */
+static void destroy_unseen(CUgraphExec exec)
+{
+    CUresult (*driver_destroy)(CUgraphExec);
+    *(void **)&driver_destroy = bare_dlsym(bare_driver(), "cuGraphExecDestroy");
+    assert_ok(driver_destroy(exec));
+}
+
+static void test_a_handle_handed_out_again_has_no_old_need(void **state)
+{
+    enum { TRIES = 64 };
+    CUgraphExec execs[TRIES];
+    unsigned made = 0;
+    bool is_same = false;
+    (void)state;
+    CUgraphExec dead = make(600);
+    destroy_unseen(dead);
+    assert_ok(cuGraphDestroy(graph));
+    begin();
+    for (; made < TRIES && !is_same; made++) {
+        execs[made] = end(0); /* of nothing */
+        is_same = execs[made] == dead;
+    }
+    if (is_same) {
+        CUdeviceptr all = hold(1024);
+        assert_ok(cuGraphLaunch(dead, stream));
+        assert_ok(cuMemFree_v2(all));
+    } else {
+        CANNOT_BE_SEEN("no handle is handed out twice");
+    }
+    while (made-- > 0)
+        assert_ok(cuGraphExecDestroy(execs[made]));
+    assert_ok(cuGraphDestroy(graph));
+}
+
+static void test_a_reserve_that_has_shrunk_is_seen_at_the_next_look(void **state)
+{
+    CUresult (*driver_trim)(CUdevice);
+    (void)state;
+    CUgraphExec exec = make(40);
+    assert_ok(cuGraphLaunch(exec, stream));
+    *(void **)&driver_trim = bare_dlsym(bare_driver(), "cuDeviceGraphMemTrim");
+    assert_ok(driver_trim(0)); /* as the driver does for itself on a full device */
+    assert_int_equal(preload_free(), MIB(1024));
+    assert_held(0);
+    CUdeviceptr all = hold(1024);
+    assert_int_equal(cuGraphLaunch(exec, stream), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_ok(cuMemFree_v2(all));
+    destroy(exec);
+}
+
 static void test_what_idle_graphs_hold_is_taken_back_before_anything_is_refused(void **state)
 {
     (void)state;
@@ -368,6 +423,8 @@ int main(void)
         CLEAN(test_a_node_of_any_kind_of_adding_counts),
         CLEAN(test_nodes_of_a_child_graph_count),
         CLEAN(test_an_updated_graph_is_checked_for_what_it_needs_now),
+        CLEAN(test_a_handle_handed_out_again_has_no_old_need),
+        CLEAN(test_a_reserve_that_has_shrunk_is_seen_at_the_next_look),
         CLEAN(test_what_idle_graphs_hold_is_taken_back_before_anything_is_refused),
         CLEAN(test_graphs_that_take_turns_go_on_with_the_limit_full),
         CLEAN(test_a_graph_whose_memory_another_holds_is_checked_again),
