@@ -6,6 +6,7 @@
 #include "driver.h"
 #include "entry.h"
 #include "limit_contexts.h"
+#include "start.h"
 
 CUresult CUDAAPI cuInit(unsigned int Flags)
 {
@@ -143,9 +144,9 @@ CUresult CUDAAPI cuGreenCtxDestroy(CUgreenCtx hCtx)
         return real.cuGreenCtxDestroy(hCtx);
     uint64_t mark = limit_context_mark();
     CUresult result = real.cuGreenCtxDestroy(hCtx);
-    for (int device = 0; result == CUDA_SUCCESS && driver_knows(device); device++) {
-        if (entry_primary_is_gone(device))
-            limit_primary_destroyed((unsigned)device, mark);
+    for (unsigned device = 0; result == CUDA_SUCCESS && device < BUDGET_DEVICES; device++) {
+        if (start_knows_device(device) && entry_primary_is_gone((CUdevice)device))
+            limit_primary_destroyed(device, mark);
     }
     guard_leave();
     return result;

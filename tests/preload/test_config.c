@@ -123,13 +123,27 @@ static int play_allocations(void)
     return 0;
 }
 
-static const struct role roles[] = {{"wrong", play_wrong},
-                                    {"nothing", play_nothing},
-                                    {"devices", play_devices},
-                                    {"uuid", play_uuid},
-                                    {"no limit", play_no_limit},
-                                    {"allocations", play_allocations},
-                                    {0}};
+/* Its end asks about contexts, of those devices that the program has used. */
+static int play_green(void)
+{
+    CUdevResource all;
+    CUdevResourceDesc desc;
+    CUgreenCtx green;
+    expect(role_begin() == 0);
+    expect(preload_free() == MIB(1024));
+    expect(cuDeviceGetDevResource(0, &all, CU_DEV_RESOURCE_TYPE_SM) == CUDA_SUCCESS);
+    expect(cuDevResourceGenerateDesc(&desc, &all, 1) == CUDA_SUCCESS);
+    expect(cuGreenCtxCreate(&green, desc, 0, CU_GREEN_CTX_DEFAULT_STREAM) == CUDA_SUCCESS);
+    expect(cuGreenCtxDestroy(green) == CUDA_SUCCESS);
+    expect(preload_device()[0].in_use);
+    expect(!preload_device()[1].in_use);
+    return 0;
+}
+
+static const struct role roles[] = {{"wrong", play_wrong},       {"nothing", play_nothing},
+                                    {"devices", play_devices},   {"uuid", play_uuid},
+                                    {"no limit", play_no_limit}, {"allocations", play_allocations},
+                                    {"green", play_green},       {0}};
 
 /* ---- in the test ---- */
 
@@ -220,6 +234,13 @@ static void test_an_unnamed_device_gives_nothing_and_says_why(void **state)
     assert_non_null(strstr(program.err, "on GPU 0: this GPU is not named in GPU_LIMIT_MB=1=1G"));
 }
 
+static void test_a_device_that_was_not_used_is_not_in_the_ledger(void **state)
+{
+    (void)state;
+    PLAY("green", "SIMGPU_DEVICES=2", "GPU_LIMIT_MB=1024");
+    program_assert_ok(&program);
+}
+
 static void test_without_a_limit_there_is_only_the_ledger(void **state)
 {
     (void)state;
@@ -244,6 +265,7 @@ int main(int count, char **words)
         cmocka_unit_test(test_a_limit_above_the_card_is_the_card),
         cmocka_unit_test(test_devices_by_index_uuid_and_star),
         cmocka_unit_test(test_an_unnamed_device_gives_nothing_and_says_why),
+        cmocka_unit_test(test_a_device_that_was_not_used_is_not_in_the_ledger),
         cmocka_unit_test(test_without_a_limit_there_is_only_the_ledger),
         cmocka_unit_test(test_counting_allocations_counts_bytes),
     };
