@@ -229,18 +229,19 @@ static bool driver_stream_device(CUstream stream, CUdevice *device)
     return result == CUDA_SUCCESS;
 }
 
-struct tiles_queue driver_queue(CUstream stream, bool per_thread)
+_Static_assert((uintptr_t)CU_STREAM_LEGACY == QUEUE_LEGACY_STREAM &&
+                   (uintptr_t)CU_STREAM_PER_THREAD == QUEUE_THREAD_STREAM,
+               "the numbers are CUDA's");
+
+struct queue driver_queue(CUstream stream, bool per_thread)
 {
     CUcontext context = NULL;
-    if (!stream)
-        stream = per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
-    if (stream == CU_STREAM_PER_THREAD || stream == CU_STREAM_LEGACY)
+    uint64_t number = driver_stream(stream, per_thread);
+    if (number == QUEUE_LEGACY_STREAM || number == QUEUE_THREAD_STREAM)
         real.cuCtxGetCurrent(&context);
     else
         real.cuStreamGetCtx(stream, &context);
-    if (stream == CU_STREAM_PER_THREAD)
-        return (struct tiles_queue){(uint64_t)context, TILES_THREAD_STREAM};
-    return (struct tiles_queue){(uint64_t)context, (uint64_t)stream};
+    return (struct queue){(uint64_t)context, number};
 }
 
 bool driver_stream_pool(CUstream stream, bool per_thread, CUmemoryPool *pool, unsigned *device)

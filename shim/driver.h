@@ -67,8 +67,16 @@ uint64_t driver_graph_wants(const struct graphs_need *need);
 /* What the graphs of a device hold now. Returns false if the driver would not say. */
 bool driver_read_graph_memory(unsigned device, struct pool_reading *reading);
 
+/* The number of a stream by queue.h. */
+static inline uint64_t driver_stream(CUstream stream, bool per_thread)
+{
+    if (stream)
+        return (uint64_t)stream;
+    return per_thread ? QUEUE_THREAD_STREAM : QUEUE_LEGACY_STREAM;
+}
+
 /* Which stream of which context a handle means. */
-struct tiles_queue driver_queue(CUstream stream, bool per_thread);
+struct queue driver_queue(CUstream stream, bool per_thread);
 
 /* Enters RELAXED capture mode, and back into the mode that that returned. */
 CUstreamCaptureMode driver_relax(void);

@@ -129,7 +129,7 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
     limit_detach(&removal, dptr);
     CUresult result = real.cuMemFreeAsync(dptr, hStream);
     if (result == CUDA_SUCCESS)
-        limit_release_later(&removal);
+        limit_release_later(&removal, driver_stream(hStream, false));
     else
         limit_restore(&removal);
     guard_leave();
@@ -144,7 +144,7 @@ CUresult CUDAAPI cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
     limit_detach(&removal, dptr);
     CUresult result = real.cuMemFreeAsync_ptsz(dptr, hStream);
     if (result == CUDA_SUCCESS)
-        limit_release_later(&removal);
+        limit_release_later(&removal, driver_stream(hStream, true));
     else
         limit_restore(&removal);
     guard_leave();

@@ -152,7 +152,7 @@ static CUresult entry_note_in_arrays(CUresult result, const CUarrayMapInfo *info
 {
     if (result != CUDA_SUCCESS)
         return entry_pass(result);
-    struct tiles_queue queue = driver_queue(stream, per_thread);
+    struct queue queue = driver_queue(stream, per_thread);
     for (unsigned i = 0; i < count; i++) {
         const CUarrayMapInfo *info = &infos[i];
         struct tiles_region region = entry_region(info);

@@ -28,11 +28,13 @@ struct pool *limit_pool_of(struct books *books, const struct ticket *ticket);
  * one more pool. */
 bool limit_begin_in_pool(struct ticket *ticket);
 
-/* One allocation less in a pool, of which `place` is the place. With the last one of a pool that
- * the program has destroyed, the driver gives back all that it has: at once, or, of one freed in
- * stream order, at the next synchronisation (limit_end_pools). */
+/* One allocation less in a pool, of which `place` is the place; later: freed in stream order. With
+ * the last one of a pool that the program has destroyed, the driver gives back all that it has. */
 void limit_leave_pool(struct books *books, uint16_t place);
-void limit_leave_pool_later(struct books *books, uint16_t place);
+void limit_leave_pool_later(struct books *books, uint16_t place, uint64_t stream);
+
+/* Whether something of a pool was freed in stream order and not waited for. */
+bool limit_pools_await(const struct books *books);
 
 /* The holes of the pool that an entry of stream-ordered memory lies in. */
 struct holes *limit_holes(struct books *books, const struct ledger_entry *entry);

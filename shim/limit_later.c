@@ -6,6 +6,8 @@
 
 #include "grow.h"
 #include "limit_books.h"
+#include "limit_contexts.h"
+#include "limit_tiles.h"
 
 #include <stdatomic.h>
 
@@ -27,7 +29,7 @@ static bool limit_wait(struct books *books, const struct ledger_entry *entry)
     return true;
 }
 
-void limit_release_later(const struct removal *removal)
+void limit_release_later(const struct removal *removal, uint64_t stream)
 {
     const struct ledger_entry *entry = &removal->entry;
     if (entry->kind == GPULIMIT_KIND_NONE)
@@ -38,7 +40,7 @@ void limit_release_later(const struct removal *removal)
         (void)limit_wait(books, entry); /* else: given back too early, for want of memory */
     if (entry->kind == GPULIMIT_KIND_ASYNC) {
         holes_open(limit_holes(books, entry), entry->address, entry->requested_bytes);
-        limit_leave_pool_later(books, entry->pool);
+        limit_leave_pool_later(books, entry->pool, stream);
     }
     books_unlock();
     limit_give_back(removal);
@@ -57,10 +59,16 @@ bool limit_awaits(void)
     return atomic_load_explicit(&limit_is_awaiting, memory_order_relaxed);
 }
 
+uint64_t limit_sync_mark(void)
+{
+    return limit_awaits() || limit_tiles_move() ? limit_context_mark() : 0;
+}
+
 void limit_begin_look(void)
 {
     struct books *books = books_lock();
-    atomic_store_explicit(&limit_is_awaiting, books->later.count > 0, memory_order_relaxed);
+    bool awaits = books->later.count > 0 || limit_pools_await(books);
+    atomic_store_explicit(&limit_is_awaiting, awaits, memory_order_relaxed);
     books_unlock();
 }
 

@@ -14,14 +14,18 @@
 
 #include "limit.h"
 
-/* The driver has freed in stream order: limit_release, now or when the device has the memory back.
- */
-void limit_release_later(const struct removal *removal);
+/* The driver has freed in order of a stream (queue.h): limit_release, now or when the device has
+ * the memory back. */
+void limit_release_later(const struct removal *removal, uint64_t stream);
 
 /* Whether a synchronisation can have given something back that we do not know of. It is asked at
  * each, so it is one load; what makes it true comes before the synchronisation on the same thread,
  * or by the program's own means of ordering. */
 bool limit_awaits(void);
+
+/* Asked before a synchronisation: the mark for what has to know what went before it, or 0 if nobody
+ * waits for any. */
+uint64_t limit_sync_mark(void);
 
 /* Somebody is about to look: from here on limit_awaits is about what comes later. */
 void limit_begin_look(void);

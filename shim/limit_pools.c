@@ -39,34 +39,64 @@ bool limit_begin_in_pool(struct ticket *ticket)
     return pool != NULL;
 }
 
-static void limit_end_pool(struct books *books, struct pool *pool)
+static void limit_end_if_over(struct books *books, struct pool *pool)
 {
-    limit_note_change(books, (unsigned)pool->device, GPULIMIT_KIND_ASYNC,
-                      -(int64_t)pool->reserved_bytes);
+    if (!pools_is_over(pool))
+        return;
+    if (pool->device != POOLS_HOST)
+        limit_note_change(books, (unsigned)pool->device, GPULIMIT_KIND_ASYNC,
+                          -(int64_t)pool->reserved_bytes);
     pools_remove(pool);
 }
 
 void limit_leave_pool(struct books *books, uint16_t place)
 {
     struct pool *pool = &books->pools.places[place];
-    if (--pool->live == 0 && pool->handle == 0) /* destroyed by the program before */
-        limit_end_pool(books, pool);
+    pool->live--;
+    limit_end_if_over(books, pool);
 }
 
-void limit_leave_pool_later(struct books *books, uint16_t place)
+void limit_leave_pool_later(struct books *books, uint16_t place, uint64_t stream)
 {
     struct pool *pool = &books->pools.places[place];
-    pool->is_ending = --pool->live == 0 && pool->handle == 0;
+    pool->live--;
+    pools_free_on(pool, stream, ++books->ledger.serial);
 }
 
-void limit_end_pools(void)
+void limit_pools_synchronized(const struct queue *queue, unsigned device, uint64_t mark)
+{
+    /* These are some context's, and which one a pool's memory was freed in is not kept: contexts of
+     * the same device pass for one. */
+    bool is_of_context =
+        queue->stream == QUEUE_EVERY_STREAM || queue->stream == QUEUE_LEGACY_STREAM;
+    struct books *books = books_lock();
+    for (unsigned i = 0; i < books->pools.used; i++) {
+        struct pool *pool = &books->pools.places[i];
+        if (pool->freed_on == 0 || (is_of_context && pool->device != (int)device))
+            continue;
+        pools_synchronize(pool, queue->stream, mark);
+        limit_end_if_over(books, pool);
+    }
+    books_unlock();
+}
+
+void limit_pools_stream_ends(uint64_t stream)
 {
     struct books *books = books_lock();
     for (unsigned i = 0; i < books->pools.used; i++) {
-        if (books->pools.places[i].is_ending)
-            limit_end_pool(books, &books->pools.places[i]);
+        if (books->pools.places[i].freed_on == stream)
+            books->pools.places[i].freed_on = QUEUE_THREAD_STREAM;
     }
     books_unlock();
+}
+
+bool limit_pools_await(const struct books *books)
+{
+    for (unsigned i = 0; i < books->pools.used; i++) {
+        if (books->pools.places[i].freed_on != 0)
+            return true;
+    }
+    return false;
 }
 
 void limit_give_surplus(struct books *books, const struct ticket *ticket, uint64_t bytes)
@@ -182,12 +212,7 @@ void limit_pool_release(uint64_t pool)
     struct pool *dead = pools_find(&books->pools, pool);
     if (dead) {
         dead->handle = 0; /* the driver may hand the value out again */
-        if (dead->live == 0) {
-            if (dead->device != POOLS_HOST)
-                limit_note_change(books, (unsigned)dead->device, GPULIMIT_KIND_ASYNC,
-                                  -(int64_t)dead->reserved_bytes);
-            pools_remove(dead);
-        }
+        limit_end_if_over(books, dead);
     }
     books_unlock();
 }

@@ -32,13 +32,19 @@ void limit_pool_update(uint64_t pool, const struct pool_reading *reading);
  */
 void limit_pool_detach(uint64_t pool);
 
-/* The driver has destroyed it: what it holds goes with its last allocation. */
+/* The driver has destroyed it: what it holds goes when its last allocation is freed and waited for.
+ */
 void limit_pool_release(uint64_t pool);
 
 /* The driver has not. */
 void limit_pool_restore(uint64_t pool);
 
-/* There was a synchronisation: what is left of destroyed pools is gone. */
-void limit_end_pools(void);
+/* A synchronisation of a queue, in a context of that device, that began at the mark
+ * (limit_sync_mark): what destroyed pools had waiting there is gone, as measured (driver 580.159):
+ * not at the free, nor when the stream gets there. */
+void limit_pools_synchronized(const struct queue *queue, unsigned device, uint64_t mark);
+
+/* The driver is about to destroy a stream. Its work goes on, but its handle can come back. */
+void limit_pools_stream_ends(uint64_t stream);
 
 #endif

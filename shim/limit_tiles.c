@@ -60,7 +60,7 @@ static struct tiles_region limit_region(const struct tiles_array *array,
 }
 
 void limit_array_mapped(uint64_t array, const struct tiles_region *region,
-                        const struct tiles_queue *queue, uint64_t handle)
+                        const struct queue *queue, uint64_t handle)
 {
     struct books *books = books_lock();
     uint32_t object = mappings_find(&books->mappings, handle);
@@ -83,19 +83,18 @@ void limit_array_mapped(uint64_t array, const struct tiles_region *region,
 
 /* Out may overtake in: where a piece comes by one stream and goes by another, both have to be over.
  */
-static struct tiles_queue limit_both(const struct tiles_piece *piece,
-                                     const struct tiles_queue *queue)
+static struct queue limit_both(const struct tiles_piece *piece, const struct queue *queue)
 {
     if (piece->moves == 0 ||
         (piece->queue.context == queue->context && piece->queue.stream == queue->stream))
         return *queue;
     /* Of two contexts no synchronisation is that of both. */
-    return (struct tiles_queue){piece->queue.context == queue->context ? queue->context : 0,
-                                TILES_THREAD_STREAM};
+    return (struct queue){piece->queue.context == queue->context ? queue->context : 0,
+                          QUEUE_THREAD_STREAM};
 }
 
 void limit_array_unmapped(uint64_t array, const struct tiles_region *region,
-                          const struct tiles_queue *queue)
+                          const struct queue *queue)
 {
     struct books *books = books_lock();
     struct tiles *tiles = &books->tiles;
@@ -112,26 +111,21 @@ void limit_array_unmapped(uint64_t array, const struct tiles_region *region,
     books_unlock();
 }
 
-uint64_t limit_tiles_mark(void)
+bool limit_tiles_move(void)
 {
     /* What makes it true comes before the synchronisation on the same thread, or by the program's
      * own means of ordering. */
-    if (!atomic_load_explicit(&limit_has_moving, memory_order_relaxed))
-        return 0;
-    struct books *books = books_lock();
-    uint64_t mark = books->ledger.serial;
-    books_unlock();
-    return mark;
+    return atomic_load_explicit(&limit_has_moving, memory_order_relaxed);
 }
 
-static bool limit_is_on(const struct tiles_queue *queue, const struct tiles_queue *synchronized)
+static bool limit_is_on(const struct queue *queue, const struct queue *synchronized)
 {
     return queue->context == synchronized->context &&
-           (synchronized->stream == TILES_EVERY_STREAM ||
-            (synchronized->stream == queue->stream && queue->stream != TILES_THREAD_STREAM));
+           (synchronized->stream == QUEUE_EVERY_STREAM ||
+            (synchronized->stream == queue->stream && queue->stream != QUEUE_THREAD_STREAM));
 }
 
-void limit_tiles_synchronized(const struct tiles_queue *queue, uint64_t mark)
+void limit_tiles_synchronized(const struct queue *queue, uint64_t mark)
 {
     bool has_moving = false;
     struct books *books = books_lock();
@@ -157,7 +151,7 @@ void limit_tiles_stream_ends(uint64_t stream)
     for (uint32_t i = 0; i < books->tiles.piece_count; i++) {
         struct tiles_piece *piece = &books->tiles.pieces[i];
         if (piece->moves != 0 && piece->queue.stream == stream)
-            piece->queue.stream = TILES_THREAD_STREAM;
+            piece->queue.stream = QUEUE_THREAD_STREAM;
     }
     books_unlock();
 }

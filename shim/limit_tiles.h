@@ -22,16 +22,16 @@ void limit_array_destroyed(uint64_t array, uint64_t mark);
 
 /* The driver has mapped memory into a region of an array, or unmapped it, on a stream. */
 void limit_array_mapped(uint64_t array, const struct tiles_region *region,
-                        const struct tiles_queue *queue, uint64_t handle);
+                        const struct queue *queue, uint64_t handle);
 void limit_array_unmapped(uint64_t array, const struct tiles_region *region,
-                          const struct tiles_queue *queue);
+                          const struct queue *queue);
 
-/* Asked before a synchronisation: 0 if nothing is on its way into or out of arrays, else the
- * mark for the call below. It is asked at each, so it is one load. */
-uint64_t limit_tiles_mark(void);
+/* Whether anything is on its way into or out of arrays. It is asked at each synchronisation, so it
+ * is one load. */
+bool limit_tiles_move(void);
 
-/* What was mapped or unmapped there before the mark is in, or out. */
-void limit_tiles_synchronized(const struct tiles_queue *queue, uint64_t mark);
+/* What was mapped or unmapped there before the mark (limit_sync_mark) is in, or out. */
+void limit_tiles_synchronized(const struct queue *queue, uint64_t mark);
 
 /* The driver is about to destroy a stream. Its work goes on, but its handle can come back. */
 void limit_tiles_stream_ends(uint64_t stream);

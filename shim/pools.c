@@ -48,6 +48,26 @@ void pools_remove(struct pool *pool)
     memset(pool, 0, sizeof *pool); /* not by a compound literal: it would go over the stack */
 }
 
+void pools_free_on(struct pool *pool, uint64_t stream, uint64_t serial)
+{
+    bool is_same = pool->freed_on == 0 || pool->freed_on == stream;
+    pool->freed_on = is_same ? stream : QUEUE_THREAD_STREAM;
+    pool->freed_serial = serial;
+}
+
+void pools_synchronize(struct pool *pool, uint64_t stream, uint64_t mark)
+{
+    bool is_it =
+        stream == QUEUE_EVERY_STREAM || (stream == pool->freed_on && stream != QUEUE_THREAD_STREAM);
+    if (is_it && pool->freed_serial <= mark)
+        pool->freed_on = 0;
+}
+
+bool pools_is_over(const struct pool *pool)
+{
+    return pool->in_use && pool->handle == 0 && pool->live == 0 && pool->freed_on == 0;
+}
+
 void pools_clear(struct pools *pools)
 {
     while (pools->used > 0)

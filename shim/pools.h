@@ -20,13 +20,13 @@
 #define SHIM_POOLS_H
 
 #include "holes.h"
+#include "queue.h"
 
 enum { POOLS_MAX = 1024, POOLS_HOST = -1 };
 
 struct pool {
     bool in_use;
     bool is_closing;         /* its destruction is under way: not to be asked about */
-    bool is_ending;          /* destroyed, and its last allocation freed in stream order */
     int device;              /* POOLS_HOST: host memory, which is charged to nobody */
     uint64_t handle;         /* 0: destroyed by the program, and gone with its last allocation */
     uint32_t live;           /* allocations from it */
@@ -38,7 +38,10 @@ struct pool {
     bool has_grace;          /* one that holds nothing is under way: it counts on a hole */
     uint64_t spare_bytes; /* what others held and did not need meanwhile: they may have filled that
                              hole */
-    uint64_t answered;    /* the number of the latest reading, which is answer_bytes */
+    /* What was freed in stream order and not waited for since: on this stream, or, as
+     * QUEUE_THREAD_STREAM, on several; 0 nothing. The last of it had the caller's serial. */
+    uint64_t freed_on, freed_serial;
+    uint64_t answered; /* the number of the latest reading, which is answer_bytes */
     uint64_t answer_bytes;
     struct holes holes; /* where it has room */
 };
@@ -65,6 +68,16 @@ struct pool *pools_insert(struct pools *pools, uint64_t handle, int device);
 
 /* Forgets a pool. The caller has seen to what it was charged. */
 void pools_remove(struct pool *pool);
+
+/* Something was freed in stream order. */
+void pools_free_on(struct pool *pool, uint64_t stream, uint64_t serial);
+
+/* A stream, or QUEUE_EVERY_STREAM, was synchronised, which began after the serial mark. */
+void pools_synchronize(struct pool *pool, uint64_t stream, uint64_t mark);
+
+/* Whether the driver has given back all that the pool had: the program has destroyed it, and what
+ * it allocated from it is freed and waited for. */
+bool pools_is_over(const struct pool *pool);
 
 void pools_clear(struct pools *pools);
 

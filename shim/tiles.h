@@ -9,21 +9,15 @@
 #ifndef SHIM_TILES_H
 #define SHIM_TILES_H
 
+#include "queue.h"
+
 #include <stdbool.h>
-#include <stdint.h>
 
 /* A box of texels of one level and layer, or a stretch of a tail of small levels. */
 struct tiles_region {
     uint32_t part; /* the driver's number for box or tail */
     uint32_t level, layer;
     uint64_t start[3], end[3];
-};
-
-/* A stream of a context. */
-#define TILES_EVERY_STREAM  UINT64_C(0) /* when synchronised: all of the context */
-#define TILES_THREAD_STREAM UINT64_C(2) /* there are several: none is known by this */
-struct tiles_queue {
-    uint64_t context, stream;
 };
 
 /* An array without memory of its own. */
@@ -38,8 +32,8 @@ struct tiles_array {
 /* What one operation has mapped. */
 struct tiles_piece {
     struct tiles_region region;
-    struct tiles_queue queue; /* where its mapping or unmapping is on its way */
-    uint64_t moves;           /* serial of that; 0: it is done */
+    struct queue queue; /* where its mapping or unmapping is on its way */
+    uint64_t moves;     /* serial of that; 0: it is done */
     bool is_leaving;
     uint64_t array;
     uint64_t owner; /* 0: unknown */

@@ -74,6 +74,51 @@ static void test_a_destroyed_pool_stays_charged_until_its_last_allocation_goes(v
     assert_int_equal(preload_free(), MIB(1024));
 }
 
+/* Only the stream that its last free waits in, or the context, tells that it is gone. */
+static void test_a_destroyed_pool_waits_for_its_own_stream(void **state)
+{
+    CUmemoryPool pool = create_pool(CU_MEM_LOCATION_TYPE_DEVICE, 0);
+    CUstream one, other;
+    CUdeviceptr piece;
+    (void)state;
+    assert_ok(cuStreamCreate(&one, CU_STREAM_NON_BLOCKING));
+    assert_ok(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+    assert_ok(cuMemAllocFromPoolAsync(&piece, MIB(100), pool, one));
+    assert_ok(cuMemPoolDestroy(pool));
+    assert_ok(cuMemFreeAsync(piece, one));
+    assert_ok(cuStreamSynchronize(other));
+    assert_ok(cuStreamSynchronize(NULL));
+    assert_int_equal(preload_device_bytes(), MIB(128));
+    assert_int_equal(preload_free(), MIB(896));
+    assert_ok(cuStreamSynchronize(one));
+    assert_int_equal(preload_free(), MIB(1024));
+
+    pool = create_pool(CU_MEM_LOCATION_TYPE_DEVICE, 0);
+    assert_ok(cuMemAllocFromPoolAsync(&piece, MIB(100), pool, one));
+    assert_ok(cuMemPoolDestroy(pool));
+    assert_ok(cuMemFreeAsync(piece, one));
+    assert_ok(cuStreamDestroy_v2(one));
+    assert_ok(cuStreamSynchronize(other));
+    assert_int_equal(preload_free(), MIB(896));
+    assert_ok(cuCtxSynchronize());
+    assert_int_equal(preload_free(), MIB(1024));
+    assert_ok(cuStreamDestroy_v2(other));
+}
+
+static void test_a_pool_destroyed_after_a_free_that_nobody_waited_for_stays_charged(void **state)
+{
+    CUmemoryPool pool = create_pool(CU_MEM_LOCATION_TYPE_DEVICE, 0);
+    CUdeviceptr piece;
+    (void)state;
+    keep_reserve(pool);
+    assert_ok(cuMemAllocFromPoolAsync(&piece, MIB(100), pool, NULL));
+    assert_ok(cuMemFreeAsync(piece, NULL));
+    assert_ok(cuMemPoolDestroy(pool));
+    assert_int_equal(preload_free(), MIB(896));
+    assert_ok(cuStreamSynchronize(NULL));
+    assert_int_equal(preload_free(), MIB(1024));
+}
+
 static void test_a_pool_that_nobody_used_leaves_no_trace(void **state)
 {
     (void)state;
@@ -193,6 +238,8 @@ int main(void)
         CLEAN(test_each_pool_is_charged_by_its_own_reserve),
         CLEAN(test_a_trim_shows_at_once),
         CLEAN(test_a_destroyed_pool_stays_charged_until_its_last_allocation_goes),
+        CLEAN(test_a_destroyed_pool_waits_for_its_own_stream),
+        CLEAN(test_a_pool_destroyed_after_a_free_that_nobody_waited_for_stays_charged),
         CLEAN(test_a_pool_that_nobody_used_leaves_no_trace),
         CLEAN(test_the_pools_own_maximum_is_the_drivers_to_enforce),
         CLEAN(test_the_default_pool_cannot_be_destroyed_and_goes_on),

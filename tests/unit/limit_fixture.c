@@ -97,5 +97,11 @@ void free_later(uint64_t address)
 {
     struct removal removal;
     limit_detach(&removal, address);
-    limit_release_later(&removal);
+    limit_release_later(&removal, STREAM);
+}
+
+void synchronize(void)
+{
+    const struct queue queue = {CONTEXT, STREAM};
+    limit_pools_synchronized(&queue, 0, limit_sync_mark());
 }

@@ -14,6 +14,7 @@
 
 #define CONTEXT UINT64_C(0xc0)
 #define OTHER   UINT64_C(0xc8)
+#define STREAM  UINT64_C(0xd0)
 #define POOL    UINT64_C(0xb0)
 #define BASE    UINT64_C(0x7f0000000000)
 
@@ -34,6 +35,9 @@ const struct region_totals *totals(unsigned device);
 bool take(enum gpulimit_kind kind, uint64_t owner, uint64_t address, uint64_t bytes);
 void give(uint64_t address);
 void free_later(uint64_t address);
+
+/* Of the stream that free_later frees in. */
+void synchronize(void);
 
 #define GATE(_test) cmocka_unit_test_teardown(_test, assert_nothing_held)
 

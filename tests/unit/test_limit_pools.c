@@ -39,6 +39,7 @@ static void test_a_pool_serves_from_a_hole_when_the_budget_is_full(void **state)
     assert_int_equal(budget_used(0), MIB(1024));
     give(BASE);
     give(BASE + MIB(900));
+    synchronize();
     limit_pool_detach(POOL);
     limit_pool_release(POOL);
     pool_bytes = 0;
@@ -63,6 +64,7 @@ static void test_a_pool_that_grew_after_all_stays_charged_until_it_is_trimmed(vo
     pool_bytes = 0;
     struct pool_reading trimmed = pool_says();
     limit_pool_update(POOL, &trimmed);
+    synchronize();
 }
 
 static void test_who_counts_on_a_hole_gets_what_others_of_the_pool_did_not_need(void **state)
@@ -90,6 +92,7 @@ static void test_who_counts_on_a_hole_gets_what_others_of_the_pool_did_not_need(
     limit_pool_detach(POOL);
     limit_pool_release(POOL);
     pool_bytes = 0;
+    synchronize();
 }
 
 static void test_a_destroyed_pool_goes_with_its_last_allocation(void **state)

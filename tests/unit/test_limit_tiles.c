@@ -5,16 +5,16 @@
 #include "limit_fixture.h"
 
 #include "limit_contexts.h"
+#include "limit_later.h"
 #include "limit_tiles.h"
 #include "limit_vmm.h"
 
 #define ARRAY  UINT64_C(0xa0)
 #define HANDLE UINT64_C(0xd0)
-#define STREAM UINT64_C(0xe0)
 
 static const struct tiles_region all = {.end = {64, 64, 1}};
 static const struct tiles_region half = {.end = {64, 32, 1}};
-static const struct tiles_queue queue = {CONTEXT, STREAM};
+static const struct queue queue = {CONTEXT, STREAM};
 
 /* Memory that only an array has. */
 static void fill(uint64_t array, const struct tiles_region *region)
@@ -52,51 +52,51 @@ static void test_an_unmapping_after_the_mark_is_not_out(void **state)
     limit_array_created(ARRAY, 0, CONTEXT, false);
     fill(ARRAY, &half);
     fill(ARRAY, &all);
-    limit_tiles_synchronized(&queue, limit_tiles_mark());
-    assert_int_equal(limit_tiles_mark(), 0);
+    limit_tiles_synchronized(&queue, limit_sync_mark());
+    assert_int_equal(limit_sync_mark(), 0);
     limit_array_unmapped(ARRAY, &half, &queue);
-    uint64_t mark = limit_tiles_mark();
+    uint64_t mark = limit_sync_mark();
     assert_int_not_equal(mark, 0);
     limit_array_unmapped(ARRAY, &all, &queue);
     limit_tiles_synchronized(&queue, mark);
     assert_int_equal(budget_used(0), MIB(2));
-    limit_tiles_synchronized(&queue, limit_tiles_mark());
+    limit_tiles_synchronized(&queue, limit_sync_mark());
     assert_int_equal(budget_used(0), 0);
-    assert_int_equal(limit_tiles_mark(), 0);
+    assert_int_equal(limit_sync_mark(), 0);
     destroy(ARRAY);
 }
 
 static void test_an_unmapping_that_may_overtake_waits_for_both_streams(void **state)
 {
-    struct tiles_queue second = {CONTEXT, STREAM + 8}, every = {CONTEXT, TILES_EVERY_STREAM};
+    struct queue second = {CONTEXT, STREAM + 8}, every = {CONTEXT, QUEUE_EVERY_STREAM};
     (void)state;
     limit_array_created(ARRAY, 0, CONTEXT, false);
     fill(ARRAY, &all);
     limit_array_unmapped(ARRAY, &all, &second);
-    limit_tiles_synchronized(&second, limit_tiles_mark());
+    limit_tiles_synchronized(&second, limit_sync_mark());
     assert_int_equal(budget_used(0), MIB(2));
-    limit_tiles_synchronized(&every, limit_tiles_mark());
+    limit_tiles_synchronized(&every, limit_sync_mark());
     assert_int_equal(budget_used(0), 0);
     fill(ARRAY, &all);
-    limit_tiles_synchronized(&queue, limit_tiles_mark());
+    limit_tiles_synchronized(&queue, limit_sync_mark());
     limit_array_unmapped(ARRAY, &all, &second);
-    limit_tiles_synchronized(&second, limit_tiles_mark());
+    limit_tiles_synchronized(&second, limit_sync_mark());
     assert_int_equal(budget_used(0), 0);
     destroy(ARRAY);
 }
 
 static void test_a_streams_handle_that_came_back_means_another_stream(void **state)
 {
-    struct tiles_queue every = {CONTEXT, TILES_EVERY_STREAM}, elsewhere = {OTHER, 0};
+    struct queue every = {CONTEXT, QUEUE_EVERY_STREAM}, elsewhere = {OTHER, 0};
     (void)state;
     limit_array_created(ARRAY, 0, CONTEXT, false);
     fill(ARRAY, &all);
     limit_array_unmapped(ARRAY, &all, &queue);
     limit_tiles_stream_ends(STREAM);
-    limit_tiles_synchronized(&queue, limit_tiles_mark());
-    limit_tiles_synchronized(&elsewhere, limit_tiles_mark());
+    limit_tiles_synchronized(&queue, limit_sync_mark());
+    limit_tiles_synchronized(&elsewhere, limit_sync_mark());
     assert_int_equal(budget_used(0), MIB(2));
-    limit_tiles_synchronized(&every, limit_tiles_mark());
+    limit_tiles_synchronized(&every, limit_sync_mark());
     assert_int_equal(budget_used(0), 0);
     destroy(ARRAY);
 }
@@ -107,7 +107,7 @@ static void test_whatever_is_said_of_a_whole_array_means_all_of_it(void **state)
     limit_array_created(ARRAY, 0, CONTEXT, true);
     fill(ARRAY, &all);
     limit_array_unmapped(ARRAY, &half, &queue);
-    limit_tiles_synchronized(&queue, limit_tiles_mark());
+    limit_tiles_synchronized(&queue, limit_sync_mark());
     assert_int_equal(budget_used(0), 0);
     destroy(ARRAY);
 }
@@ -144,7 +144,7 @@ static void test_memory_not_of_ours_is_nothing(void **state)
     limit_array_created(ARRAY, 0, CONTEXT, false);
     limit_array_mapped(ARRAY, &all, &queue, 12345);
     limit_array_unmapped(ARRAY, &all, &queue);
-    assert_int_equal(limit_tiles_mark(), 0);
+    assert_int_equal(limit_sync_mark(), 0);
     destroy(ARRAY);
 }
 

@@ -145,6 +145,41 @@ static void test_places_are_used_again(void **state)
     assert_null(pools_find(&pools, 0));
 }
 
+enum { STREAM = 0x50, OTHER = 0x58 };
+
+static void test_it_is_over_when_the_last_free_of_a_destroyed_pool_was_waited_for(void **state)
+{
+    (void)state;
+    pools_free_on(pool, STREAM, 7);
+    pool->live = 1;
+    pool->handle = 0;
+    pools_synchronize(pool, STREAM, 7);
+    assert_false(pools_is_over(pool)); /* one is not freed */
+    pool->live = 0;
+    assert_true(pools_is_over(pool));
+    pools_free_on(pool, STREAM, 8);
+    pools_synchronize(pool, OTHER, 8);
+    assert_false(pools_is_over(pool));
+    pools_synchronize(pool, STREAM, 7); /* began before the free */
+    assert_false(pools_is_over(pool));
+    pools_synchronize(pool, STREAM, 8);
+    assert_true(pools_is_over(pool));
+}
+
+static void test_frees_on_several_streams_wait_for_all_of_the_context(void **state)
+{
+    (void)state;
+    pool->handle = 0;
+    pools_free_on(pool, STREAM, 1);
+    pools_free_on(pool, OTHER, 2);
+    pools_synchronize(pool, STREAM, 2);
+    pools_synchronize(pool, OTHER, 2);
+    pools_synchronize(pool, QUEUE_THREAD_STREAM, 2); /* some thread's, not every thread's */
+    assert_false(pools_is_over(pool));
+    pools_synchronize(pool, QUEUE_EVERY_STREAM, 2);
+    assert_true(pools_is_over(pool));
+}
+
 static void test_the_most_is_whole_chunks_and_saturates(void **state)
 {
     (void)state;
@@ -168,6 +203,9 @@ int main(void)
             test_whole_chunks_that_are_holes_are_forgotten_when_the_pool_has_shrunk, reset),
         cmocka_unit_test_setup(test_alone_is_who_begins_and_ends_without_another, reset),
         cmocka_unit_test_setup(test_places_are_used_again, reset),
+        cmocka_unit_test_setup(
+            test_it_is_over_when_the_last_free_of_a_destroyed_pool_was_waited_for, reset),
+        cmocka_unit_test_setup(test_frees_on_several_streams_wait_for_all_of_the_context, reset),
         cmocka_unit_test_setup(test_the_most_is_whole_chunks_and_saturates, reset),
     };
     return cmocka_run_group_tests_name("pools", tests, NULL, NULL);
