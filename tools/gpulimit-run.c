@@ -4,7 +4,6 @@
  * out of the way: no fork, so signals, the terminal and the exit status are the program's own.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "option_rows.h"
 #include "run_preload.h"
 
 /* As env(1) ends. */
@@ -23,17 +23,14 @@ enum option_number {
     OPTIONS
 };
 
-enum { OPTIONS_BASE = 256 }; /* getopt's values for options: no letter, no '?' */
-
-static const struct {
-    char letter;
-    const char *name;
-    const char *argument;
-    const char *variable;
-    const char *text;
-} run_rows[OPTIONS] = {
+static const struct option_row run_rows[OPTIONS] = {
 #define OPTION(_NAME, _letter, _long, _argument, _variable, _text)                                 \
-    {_letter, _long, _argument, _variable, _text},
+    {_letter, _long, _argument, _text},
+#include "run_options.def"
+};
+
+static const char *const run_variables[OPTIONS] = {
+#define OPTION(_NAME, _letter, _long, _argument, _variable, _text) _variable,
 #include "run_options.def"
 };
 
@@ -109,39 +106,6 @@ static bool run_check_value(enum option_number option, const char *value)
     return true;
 }
 
-/* getopt's own tables. */
-static void run_list_options(struct option longs[OPTIONS + 1], char shorts[2 * OPTIONS + 2])
-{
-    char *end = shorts;
-
-    *end++ = '+'; /* what follows COMMAND is COMMAND's */
-    for (int i = 0; i < OPTIONS; i++) {
-        bool has_argument = run_rows[i].argument[0] != '\0';
-
-        longs[i] = (struct option){.name = run_rows[i].name,
-                                   .has_arg = has_argument ? required_argument : no_argument,
-                                   .val = OPTIONS_BASE + i};
-        if (run_rows[i].letter) {
-            *end++ = run_rows[i].letter;
-            if (has_argument) {
-                *end++ = ':';
-            }
-        }
-    }
-    longs[OPTIONS] = (struct option){0};
-    *end = '\0';
-}
-
-static enum option_number run_find_option(int value)
-{
-    for (int i = 0; i < OPTIONS; i++) {
-        if (value == OPTIONS_BASE + i || value == run_rows[i].letter) {
-            return (enum option_number)i;
-        }
-    }
-    return OPTIONS;
-}
-
 /* Reads the options into the environment. Returns false after the complaint. */
 static bool run_take_options(int argc, char **argv, const char **library)
 {
@@ -149,9 +113,10 @@ static bool run_take_options(int argc, char **argv, const char **library)
     char shorts[2 * OPTIONS + 2];
     int value;
 
-    run_list_options(longs, shorts);
+    /* '+': what follows COMMAND is COMMAND's. */
+    option_rows_list(run_rows, OPTIONS, '+', longs, shorts);
     while ((value = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
-        enum option_number option = run_find_option(value);
+        enum option_number option = (enum option_number)option_rows_find(run_rows, OPTIONS, value);
 
         if (option == OPTIONS) { /* getopt has complained */
             return false;
@@ -168,7 +133,7 @@ static bool run_take_options(int argc, char **argv, const char **library)
             *library = optarg;
         } else if (!run_check_value(option, optarg)) {
             return false;
-        } else if (setenv(run_rows[option].variable, optarg, 1) != 0) {
+        } else if (setenv(run_variables[option], optarg, 1) != 0) {
             perror("gpulimit-run: environment");
             return false;
         }

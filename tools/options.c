@@ -5,12 +5,12 @@
  */
 #include "options.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "memory.h"
+#include "option_rows.h"
 #include "options_values.h"
 #include "text.h"
 
@@ -20,14 +20,7 @@ enum option_number {
     OPTIONS
 };
 
-enum { OPTIONS_BASE = 256 }; /* getopt's values for options: no letter, no '?' */
-
-static const struct {
-    char letter;
-    const char *name;
-    const char *argument;
-    const char *text;
-} option_rows[OPTIONS] = {
+static const struct option_row option_rows[OPTIONS] = {
 #define OPTION(_NAME, _letter, _long, _argument, _text) {_letter, _long, _argument, _text},
 #include "options.def"
 };
@@ -71,39 +64,6 @@ static void options_print_help(void)
         free(whole);
     }
     puts("\nExit: 0 ok, 1 failed or no such process, 2 usage, 3 a ledger could not be read.");
-}
-
-/* getopt's own tables. */
-static void options_list(struct option longs[OPTIONS + 1], char shorts[2 * OPTIONS + 2])
-{
-    char *end = shorts;
-
-    *end++ = ':'; /* a missing argument is told from an unknown option */
-    for (int i = 0; i < OPTIONS; i++) {
-        bool has_argument = option_rows[i].argument[0] != '\0';
-
-        longs[i] = (struct option){.name = option_rows[i].name,
-                                   .has_arg = has_argument ? required_argument : no_argument,
-                                   .val = OPTIONS_BASE + i};
-        if (option_rows[i].letter) {
-            *end++ = option_rows[i].letter;
-            if (has_argument) {
-                *end++ = ':';
-            }
-        }
-    }
-    longs[OPTIONS] = (struct option){0};
-    *end = '\0';
-}
-
-static enum option_number options_find(int value)
-{
-    for (int i = 0; i < OPTIONS; i++) {
-        if (value == OPTIONS_BASE + i || value == option_rows[i].letter) {
-            return (enum option_number)i;
-        }
-    }
-    return OPTIONS;
 }
 
 static bool options_set(struct options *options, enum option_number option, const char *value)
@@ -218,10 +178,11 @@ enum options_outcome options_parse(int argc, char **argv, struct options *option
     int value;
 
     *options = (struct options){.has_headings = true};
-    options_list(longs, shorts);
+    option_rows_list(option_rows, OPTIONS, ':', longs, shorts);
     opterr = 0;
     while ((value = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
-        enum option_number option = options_find(value);
+        enum option_number option =
+            (enum option_number)option_rows_find(option_rows, OPTIONS, value);
 
         if (option == OPTION_HELP) {
             options_print_help();
