@@ -108,9 +108,8 @@ bool limit_reserve(struct ticket *ticket, enum gpulimit_kind kind, unsigned devi
         return false;
     }
     if (!limit_begin_in_pool(ticket)) {
-        ticket->kind = GPULIMIT_KIND_NONE; /* no pool to take it back from */
-        limit_cancel(ticket);
-        limit_refuse(ticket);
+        budget_give(ticket->device, ticket->held_bytes); /* no pool has it under way */
+        limit_give_up(ticket);
         return false;
     }
     return true;

@@ -16,7 +16,9 @@ static void refusal_add_advice(struct text *text, const struct refusal *refusal,
 {
     text_add(text, "gpulimit:   To let it pass, set GPU_LIMIT_MB to ");
     text_add_number(text, need_bytes / (1024 * 1024) + (need_bytes % (1024 * 1024) != 0));
-    text_add(text, " or more, or ask for less (a smaller batch).\n");
+    text_add(text, refusal->is_setting
+                       ? " or more, or ask for less (a smaller stack, heap or printf buffer).\n"
+                       : " or more, or ask for less (a smaller batch).\n");
     if (!refusal->has_ledger)
         return;
     text_add(text, "gpulimit:   See who holds the memory: gpulimit-stat allocs -p ");

@@ -11,6 +11,7 @@
 struct refusal {
     const char *api;
     unsigned device;
+    bool is_setting; /* what was asked for is no allocation, but a setting of a context */
     uint64_t requested_bytes;
     uint64_t used_bytes;
     uint64_t limit_bytes;

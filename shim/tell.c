@@ -45,6 +45,7 @@ void tell_refusal(const struct ticket *ticket)
     (void)prctl(PR_GET_NAME, command);
     struct refusal refusal = {.api = api_names[ticket->api],
                               .device = ticket->device,
+                              .is_setting = ticket->kind == GPULIMIT_KIND_NONE,
                               .requested_bytes = ticket->bytes,
                               .used_bytes = budget_used(ticket->device),
                               .limit_bytes = budget_limit(ticket->device),
