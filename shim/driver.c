@@ -229,10 +229,6 @@ static bool driver_stream_device(CUstream stream, CUdevice *device)
     return result == CUDA_SUCCESS;
 }
 
-_Static_assert((uintptr_t)CU_STREAM_LEGACY == QUEUE_LEGACY_STREAM &&
-                   (uintptr_t)CU_STREAM_PER_THREAD == QUEUE_THREAD_STREAM,
-               "the numbers are CUDA's");
-
 struct queue driver_queue(CUstream stream, bool per_thread)
 {
     CUcontext context = NULL;

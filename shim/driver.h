@@ -70,9 +70,11 @@ bool driver_read_graph_memory(unsigned device, struct pool_reading *reading);
 /* The number of a stream by queue.h. */
 static inline uint64_t driver_stream(CUstream stream, bool per_thread)
 {
-    if (stream)
-        return (uint64_t)stream;
-    return per_thread ? QUEUE_THREAD_STREAM : QUEUE_LEGACY_STREAM;
+    if (stream == CU_STREAM_LEGACY || (!stream && !per_thread))
+        return QUEUE_LEGACY_STREAM;
+    if (stream == CU_STREAM_PER_THREAD || !stream)
+        return QUEUE_THREAD_STREAM;
+    return (uint64_t)stream;
 }
 
 /* Which stream of which context a handle means. */

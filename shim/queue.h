@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* The numbers of streams that are no handles; the latter two are CUDA's own. */
+/* The numbers of streams that are no handles: no handle is that low. */
 #define QUEUE_EVERY_STREAM  UINT64_C(0) /* synchronised: all of the context */
 #define QUEUE_LEGACY_STREAM UINT64_C(1)
 #define QUEUE_THREAD_STREAM UINT64_C(2) /* there are several: none is known by this */
