@@ -292,6 +292,8 @@ void region_put_device(unsigned device, const struct region_totals *totals, enum
 #include "gpulimit/tbl/fields.def"
     REGION_STORE(record->by_kind[kind].bytes, totals->by_kind[kind].bytes);
     REGION_STORE(record->by_kind[kind].count, totals->by_kind[kind].count);
+    REGION_STORE(record->truth_source, totals->truth_source);
+    REGION_STORE(record->hidden_bytes, totals->hidden_bytes);
     REGION_STORE(record->sequence, next);
 }
 

@@ -21,6 +21,8 @@ struct region_totals {
         uint64_t bytes;
         uint64_t count;
     } by_kind[GPULIMIT_KINDS];
+    enum gpulimit_truth truth_source;
+    uint64_t hidden_bytes;
 };
 
 /* Creates the file in a folder and fills in whose it is. apis[apis_count]: what entries' api

@@ -50,6 +50,14 @@ const char *gpulimit_reader_kind_name(uint32_t kind)
     return kind < GPULIMIT_KINDS ? reader_kinds[kind].name : "unknown";
 }
 
+const char *gpulimit_reader_truth_name(enum gpulimit_truth truth)
+{
+    static const char *const names[GPULIMIT_TRUTHS] = {[GPULIMIT_TRUTH_OFF] = "off",
+                                                       [GPULIMIT_TRUTH_NVML] = "nvml",
+                                                       [GPULIMIT_TRUTH_DELTA] = "delta"};
+    return names[truth];
+}
+
 const char *gpulimit_reader_state_name(enum gpulimit_state state)
 {
     return reader_states[state];
@@ -139,6 +147,10 @@ static void reader_copy_device(const struct gpulimit_device *record,
         device->by_kind[kind].bytes = record->by_kind[kind].bytes;
         device->by_kind[kind].count = record->by_kind[kind].count;
     }
+    device->truth_source = record->truth_source < GPULIMIT_TRUTHS
+                               ? (enum gpulimit_truth)record->truth_source
+                               : GPULIMIT_TRUTH_OFF;
+    device->hidden_bytes = record->hidden_bytes;
 }
 
 static enum gpulimit_reader_status reader_read_devices(struct reader *reader,

@@ -57,6 +57,8 @@ struct gpulimit_ledger_device {
         uint64_t bytes;
         uint64_t count;
     } by_kind[16]; /* by enum gpulimit_kind; may hold kinds that this build does not know */
+    enum gpulimit_truth truth_source;
+    uint64_t hidden_bytes;
 };
 
 struct gpulimit_ledger_entry {
@@ -142,6 +144,9 @@ const char *gpulimit_reader_api_name(const struct gpulimit_ledger *ledger, uint3
 /* Constant names, as in JSON: "linear" and so on, "unknown" for a kind that this build does not
  * know; "live", "exited", "stale"; "damaged" and so on. */
 const char *gpulimit_reader_kind_name(uint32_t kind);
+
+/* "off", "nvml" or "delta". */
+const char *gpulimit_reader_truth_name(enum gpulimit_truth truth);
 const char *gpulimit_reader_state_name(enum gpulimit_state state);
 const char *gpulimit_reader_status_name(enum gpulimit_reader_status status);
 

@@ -66,6 +66,15 @@ enum gpulimit_count_mode {
     GPULIMIT_COUNT_ALLOCATIONS, /* charged = requested */
 };
 
+/* Who says what the driver takes outside any allocation call. */
+enum gpulimit_truth {
+    GPULIMIT_TRUTH_OFF,   /* nobody: overhead is not measured */
+    GPULIMIT_TRUTH_NVML,  /* NVML's figure for the process */
+    GPULIMIT_TRUTH_DELTA, /* what a card has less after the calls that are known to take it: NVML
+                             does not list the process */
+    GPULIMIT_TRUTHS
+};
+
 /* A run of records of one section. The records of a section are numbered through its extents in
  * order. */
 struct gpulimit_extent {
@@ -131,7 +140,12 @@ struct gpulimit_device {
         _Atomic uint64_t bytes; /* committed; requested when count_mode is allocations */
         _Atomic uint64_t count; /* live allocations */
     } by_kind[16];              /* by enum gpulimit_kind */
-    uint64_t spare[12];
+    /* What overhead_bytes rests on, enum gpulimit_truth. */
+    _Atomic uint64_t truth_source;
+    /* Of charged_bytes, what the driver's own figure for a process leaves out: managed memory, a
+     * heap that no kernel has used yet. */
+    _Atomic uint64_t hidden_bytes;
+    uint64_t spare[10];
 };
 
 /* One live allocation. */

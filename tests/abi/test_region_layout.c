@@ -66,6 +66,8 @@ static const struct {
     {"device.denials", offsetof(struct gpulimit_device, denials), 144},
     {"device.denials_recovered", offsetof(struct gpulimit_device, denials_recovered), 152},
     {"device.by_kind", offsetof(struct gpulimit_device, by_kind), 160},
+    {"device.truth_source", offsetof(struct gpulimit_device, truth_source), 416},
+    {"device.hidden_bytes", offsetof(struct gpulimit_device, hidden_bytes), 424},
     {"entry.sequence", offsetof(struct gpulimit_entry, sequence), 0},
     {"entry.place", offsetof(struct gpulimit_entry, place), 4},
     {"entry.address", offsetof(struct gpulimit_entry, address), 8},

@@ -41,12 +41,16 @@ static struct gpulimit_ledger *test_read(const struct fixture *fixture)
 static void test_identity_and_counters_are_read(void **state)
 {
     struct gpulimit_ledger *ledger;
+    struct gpulimit_device *device;
     struct fixture fixture;
 
     (void)state;
     fixture_open(&fixture, 60);
     fixture_add_device(&fixture, 0);
-    fixture_add_device(&fixture, 3)->denials = 7;
+    device = fixture_add_device(&fixture, 3);
+    device->denials = 7;
+    device->truth_source = GPULIMIT_TRUTH_NVML;
+    device->hidden_bytes = FIXTURE_MIB;
     strcpy(fixture.header->notebook, "lab3.ipynb");
     fixture.header->count_mode = GPULIMIT_COUNT_ALLOCATIONS;
     ledger = test_read(&fixture);
@@ -65,6 +69,8 @@ static void test_identity_and_counters_are_read(void **state)
     assert_int_equal(ledger->devices[1].denials, 7);
     assert_int_equal(ledger->devices[1].limit_bytes, 1024 * FIXTURE_MIB);
     assert_int_equal(ledger->devices[1].by_kind[GPULIMIT_KIND_LINEAR].bytes, 64 * FIXTURE_MIB);
+    assert_string_equal(gpulimit_reader_truth_name(ledger->devices[1].truth_source), "nvml");
+    assert_int_equal(ledger->devices[1].hidden_bytes, FIXTURE_MIB);
     assert_false(ledger->devices[1].is_torn);
     gpulimit_reader_close(ledger);
     fixture_close(&fixture);
@@ -178,6 +184,7 @@ static void test_later_writers_sections_kinds_and_header_are_accepted(void **sta
     fixture_add_device(&fixture, 0);
     fixture.header->header_bytes += 64;
     fixture.header->kinds = GPULIMIT_KINDS + 2;
+    fixture.devices[0].truth_source = GPULIMIT_TRUTHS;
     entries = fixture_add_entries(&fixture, 8);
     fixture_fill_entry(&fixture, entries, GPULIMIT_PLACE(GPULIMIT_KINDS + 1, 0, 0), 2, 1);
     fixture_add_entries(&fixture, 4);
@@ -187,6 +194,7 @@ static void test_later_writers_sections_kinds_and_header_are_accepted(void **sta
 
     assert_int_equal(ledger->entry_count, 1);
     assert_string_equal(gpulimit_reader_kind_name(ledger->entries[0].kind), "unknown");
+    assert_int_equal(ledger->devices[0].truth_source, GPULIMIT_TRUTH_OFF);
     gpulimit_reader_close(ledger);
     fixture_close(&fixture);
 }
