@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * dlsym and dlvsym, by which most programs reach the driver. Both end in a jump to the next dlsym,
- * not a call: with RTLD_NEXT and RTLD_DEFAULT the loader looks at the return address to see who
- * asks, and must see the program, not us. Only a name that we intercept, looked up in a library
- * whose function of that name is the driver's own, gets another answer.
+ * dlsym and dlvsym, by which most programs reach the driver and NVML. Both end in a jump to the
+ * next dlsym, not a call: with RTLD_NEXT and RTLD_DEFAULT the loader looks at the return address to
+ * see who asks, and must see the program, not us. Only a name that we intercept, looked up in a
+ * library whose function of that name is the driver's or NVML's own, gets another answer.
  *
  * No lock, no malloc, no thread-local that could allocate: allocators call dlsym while they start,
  * and libraries do in their constructors, before ours. This file is compiled without sanitizers for
@@ -53,9 +53,9 @@ static struct dlsym_verdict dlsym_answer(enum api api, void *found)
     real_function address = (real_function)found;
     bool is_drivers = address == hooks_drivers(api);
     bool is_ours = address == hooks_ours(api);
-    if (is_ours && hooks_drivers(api) == (real_function)real_absent)
-        /* A search of everything found our export, but the driver has no such function. Say so as
-         * the loader would: by an empty answer, with its own error behind it. */
+    if (is_ours && real_is_absent(hooks_drivers(api)))
+        /* A search of everything found our export, but its library has no such function or is not
+         * there. Say so as the loader would: by an empty answer, with its own error behind it. */
         return (struct dlsym_verdict){dlsym_next(RTLD_NEXT, api_names[api]), 1};
     if (is_drivers || is_ours)
         return (struct dlsym_verdict){(void *)hooks_ours(api), 1};
@@ -80,7 +80,7 @@ struct dlsym_verdict dlsym_decide(void *handle, const char *name)
     enum api api = name && handle != RTLD_NEXT ? hooks_find_name(name) : APIS;
     if (api == APIS)
         return dlsym_pass(name);
-    (void)real_ready();
+    hooks_ready(api);
     return dlsym_answer(api, dlsym_next(handle, name));
 }
 
@@ -91,7 +91,7 @@ struct dlsym_verdict dlvsym_decide(void *handle, const char *name, const char *v
     enum api api = name && handle != RTLD_NEXT ? hooks_find_name(name) : APIS;
     if (api == APIS)
         return dlsym_pass(name);
-    (void)real_ready();
+    hooks_ready(api);
     return dlsym_answer(api, dlvsym_next(handle, name, version));
 }
 

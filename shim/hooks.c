@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table behind hooks.h, and the proof that each hook has NVIDIA's own prototype.
+ * The table behind hooks.h, and the proof that each hook has its library's own prototype.
  */
 #include "hooks.h"
 
@@ -33,10 +33,25 @@ real_function hooks_drivers(enum api api)
     return (real_function)real_absent;
 }
 
+void hooks_ready(enum api api)
+{
+    if (REAL_IS_NVML(api_names[api]))
+        (void)real_nvml_ready();
+    else
+        (void)real_ready();
+}
+
+/* Spares all other names the way through the table. */
+static bool hooks_may_have(const char *name)
+{
+    return (name[0] == 'c' && name[1] == 'u') ||
+           (name[0] == 'n' && name[1] == 'v' && name[2] == 'm' && name[3] == 'l');
+}
+
 enum api hooks_find_name(const char *name)
 {
     enum api api = 0;
-    if (name[0] != 'c' || name[1] != 'u')
+    if (!hooks_may_have(name))
         return APIS;
     while (api < APIS && !loaded_is_name(api_names[api], name))
         api++;
@@ -45,7 +60,7 @@ enum api hooks_find_name(const char *name)
 
 real_function hooks_replace(real_function address)
 {
-    if (address == (real_function)real_absent)
+    if (real_is_absent(address))
         return address;
     for (enum api api = 0; api < APIS; api++) {
         if (hooks_drivers(api) == address)

@@ -14,12 +14,15 @@
 /* Returns the number of the hook with a name, or APIS. */
 enum api hooks_find_name(const char *name);
 
-/* Returns our function of a hook, and the driver's; the latter is real_absent where the driver
- * lacks it. */
+/* Returns our function of a hook, and the driver's or NVML's; the latter is an absent one
+ * (real_is_absent) where that library lacks it. */
 real_function hooks_ours(enum api api);
 real_function hooks_drivers(enum api api);
 
-/* Returns our function for an address of the driver's, or the address itself. */
+/* Resolves the library that a hook is of, if it is loaded. */
+void hooks_ready(enum api api);
+
+/* Returns our function for an address of the driver's or NVML's, or the address itself. */
 real_function hooks_replace(real_function address);
 
 #endif
