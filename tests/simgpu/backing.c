@@ -37,6 +37,11 @@ void backing_give(unsigned gpu, uint64_t bytes)
     state_shrink(gpu, bytes);
 }
 
+void backing_hide(unsigned gpu, int64_t change)
+{
+    state_hide(gpu, change);
+}
+
 uint64_t backing_free_bytes(unsigned gpu)
 {
     vmm_collect();

@@ -15,6 +15,11 @@ bool backing_take(unsigned gpu, uint64_t bytes);
 bool backing_take_once(unsigned gpu, uint64_t bytes); /* without asking them */
 void backing_reclaim(unsigned gpu);                   /* asks them */
 void backing_give(unsigned gpu, uint64_t bytes);
+
+/* So many bytes more, or fewer, of what was taken are in no process's figure, only in the card's.
+ * Tell before they are given back. */
+void backing_hide(unsigned gpu, int64_t change);
+
 uint64_t backing_free_bytes(unsigned gpu); /* of the device, for all processes */
 
 #endif

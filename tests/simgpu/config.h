@@ -14,13 +14,19 @@
 struct config {
     unsigned devices;
     uint64_t memory_bytes;  /* of each device */
-    uint64_t context_bytes; /* what one context costs */
+    uint64_t context_bytes; /* what one context costs; 0: nothing, nor do its streams */
+    /* What the card gives at cuInit, and for a context besides, and NVML counts for no process. */
+    uint64_t start_hidden_bytes, context_hidden_bytes;
     const char *device_name;
     bool is_h200; /* no place for CUDA 2.x's 32-bit addresses: its contexts and calls are refused */
+    bool is_mig;  /* NVML calls each device a part of a larger one */
+    bool hides_processes; /* NVML lists none, as within a pid namespace */
+    bool loads_eagerly;   /* libraries as modules: when they are loaded, not when first used */
 };
 
-/* Reads SIMGPU_DEVICES, SIMGPU_PROFILE, SIMGPU_MEMORY_MB and SIMGPU_CONTEXT_MB; the last two
- * override the profile. A value that is no positive number counts as unset. */
+/* Reads SIMGPU_DEVICES, SIMGPU_PROFILE, SIMGPU_MEMORY_MB and SIMGPU_CONTEXT_MB (the last two
+ * override the profile), SIMGPU_MIG, SIMGPU_HIDE_PROCESSES and CUDA_MODULE_LOADING. A value that is
+ * no number, or 0 where there cannot be none, counts as unset. */
 struct config config_read(void);
 
 /* The shared file's path: SIMGPU_STATE, else one for each user in /dev/shm or /tmp. */

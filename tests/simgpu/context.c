@@ -5,14 +5,12 @@
 #include "context.h"
 
 #include "array.h"
-#include "backing.h"
 #include "linear.h"
 #include "module.h"
 #include "process.h"
 #include "state.h"
 
-#define CONTEXT_STACK       64
-#define CONTEXT_STACK_LIMIT 1024 /* bytes a thread, by default */
+#define CONTEXT_STACK 64
 
 struct context_list contexts = LIST_HEAD_INITIALIZER(contexts);
 
@@ -52,25 +50,28 @@ CUcontext context_primary(CUdevice ordinal)
 
 CUresult context_revive(CUcontext context)
 {
-    if (!backing_take(context->gpu, process.config.context_bytes))
+    if (!overhead_start(&context->overhead, context->gpu))
         return CUDA_ERROR_OUT_OF_MEMORY;
     context->legacy = stream_create(context, 0, 0);
     context->per_thread = stream_create(context, 0, 0);
     if (!context->legacy || !context->per_thread) {
         stream_destroy(context->legacy);
         stream_destroy(context->per_thread);
-        backing_give(context->gpu, process.config.context_bytes);
+        overhead_end(&context->overhead);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     state_count_contexts(context->gpu, 1);
     context->is_alive = true;
-    context->limit[CU_LIMIT_STACK_SIZE] = CONTEXT_STACK_LIMIT;
-    context->limit[CU_LIMIT_PRINTF_FIFO_SIZE] = 8650752;
+    context->limit[CU_LIMIT_STACK_SIZE] = OVERHEAD_STACK;
+    context->limit[CU_LIMIT_PRINTF_FIFO_SIZE] = OVERHEAD_PRINTF;
     context->limit[CU_LIMIT_MALLOC_HEAP_SIZE] = 8388608;
     context->limit[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
     context->limit[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
     context->limit[CU_LIMIT_PERSISTING_L2_CACHE_SIZE] = 11796480;
-    return CUDA_SUCCESS;
+    CUresult result = module_start_context(context);
+    if (result)
+        context_end(context);
+    return result;
 }
 
 void context_end(CUcontext context)
@@ -89,21 +90,7 @@ void context_end(CUcontext context)
     linear_free_context(context);
     context->is_alive = false;
     state_count_contexts(context->gpu, -1);
-    backing_give(context->gpu, process.config.context_bytes + (uint64_t)context->stack_bytes +
-                                   context->greens * CONTEXT_GREEN_BYTES);
-    context->stack_bytes = 0;
-    context->greens = context->live_greens = 0;
-}
-
-int64_t context_stack_bytes(uint64_t limit)
-{
-    uint64_t threads = (uint64_t)DRIVER_MULTIPROCESSORS * DRIVER_THREADS;
-    int64_t by_default = (int64_t)driver_round(threads * CONTEXT_STACK_LIMIT, DRIVER_BLOCK);
-    int64_t beyond = (int64_t)driver_round(threads * limit, DRIVER_BLOCK) - by_default;
-
-    /* A context smaller than the real ones has not as much to give back. */
-    return beyond > -(int64_t)process.config.context_bytes ? beyond
-                                                           : -(int64_t)process.config.context_bytes;
+    overhead_end(&context->overhead);
 }
 
 bool context_flags_are_legal(unsigned flags)

@@ -8,6 +8,7 @@
 
 #include "block.h"
 #include "handle.h"
+#include "overhead.h"
 #include "stream.h"
 
 #include <sys/queue.h>
@@ -31,14 +32,10 @@ struct CUctx_st {
     LIST_HEAD(, CUmipmappedArray_st) mipmaps;
     LIST_HEAD(, CUmod_st) modules;
     uint64_t limit[CU_LIMIT_MAX];
-    int64_t stack_bytes; /* what its stack takes beyond the default's */
-    unsigned greens;     /* green contexts that it has room for, and those that live */
-    unsigned live_greens;
+    struct overhead overhead;
     struct CUstream_st *legacy, *per_thread; /* what stream 0 means */
     LIST_ENTRY(CUctx_st) of_process;
 };
-
-#define CONTEXT_GREEN_BYTES (6 * DRIVER_MIB)
 
 LIST_HEAD(context_list, CUctx_st);
 extern struct context_list contexts;
@@ -54,8 +51,6 @@ CUresult context_revive(CUcontext context);
 /* Takes its memory, streams, events and modules with it. */
 void context_end(CUcontext context);
 
-/* What a stack limit takes beyond the default one, whose memory a context comes with. */
-int64_t context_stack_bytes(uint64_t limit);
 bool context_flags_are_legal(unsigned flags);
 
 /* The calling thread's context.

@@ -20,15 +20,15 @@ void device_fill_uuid(unsigned gpu, unsigned char bytes[16])
     bytes[15] = (unsigned char)gpu;
 }
 
-void device_format_uuid(unsigned gpu, char text[DEVICE_UUID_BYTES])
+void device_format_uuid(unsigned gpu, bool is_mig, char text[DEVICE_UUID_BYTES])
 {
     unsigned char b[16];
 
     device_fill_uuid(gpu, b);
     snprintf(text, DEVICE_UUID_BYTES,
-             "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
-             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14],
-             b[15]);
+             "%s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+             is_mig ? "MIG" : "GPU", b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9],
+             b[10], b[11], b[12], b[13], b[14], b[15]);
 }
 
 unsigned device_pci_bus(unsigned gpu)
@@ -36,13 +36,13 @@ unsigned device_pci_bus(unsigned gpu)
     return gpu + 1;
 }
 
-int device_find_uuid(unsigned gpus, const char *text, unsigned length)
+int device_find_uuid(const struct config *config, const char *text, unsigned length)
 {
     char uuid[DEVICE_UUID_BYTES];
     int found = -1;
 
-    for (unsigned gpu = 0; gpu < gpus; gpu++) {
-        device_format_uuid(gpu, uuid);
+    for (unsigned gpu = 0; gpu < config->devices; gpu++) {
+        device_format_uuid(gpu, config->is_mig, uuid);
         if (length <= strlen(uuid) && strncasecmp(uuid, text, length) == 0) {
             if (found >= 0)
                 return -1;
@@ -65,27 +65,27 @@ int device_find_pci(unsigned gpus, const char *text)
     return -1;
 }
 
-static int device_find_name(unsigned gpus, const char *name, unsigned length)
+static int device_find_name(const struct config *config, const char *name, unsigned length)
 {
-    if (length > 4 && strncasecmp(name, "GPU-", 4) == 0)
-        return device_find_uuid(gpus, name, length);
+    if (length > 4 && strncasecmp(name, config->is_mig ? "MIG-" : "GPU-", 4) == 0)
+        return device_find_uuid(config, name, length);
     if (!length || length > 3 || strspn(name, "0123456789") < length)
         return -1;
     unsigned long index = strtoul(name, NULL, 10);
-    return index < gpus ? (int)index : -1;
+    return index < config->devices ? (int)index : -1;
 }
 
-unsigned device_list_visible(unsigned gpus, unsigned *visible)
+unsigned device_list_visible(const struct config *config, unsigned *visible)
 {
     const char *at = getenv("CUDA_VISIBLE_DEVICES");
     unsigned count = 0;
 
-    for (; !at && count < gpus; count++)
+    for (; !at && count < config->devices; count++)
         visible[count] = count;
     while (at && *at) {
         at += strspn(at, " ");
         unsigned length = (unsigned)strcspn(at, ", ");
-        int gpu = device_find_name(gpus, at, length);
+        int gpu = device_find_name(config, at, length);
 
         if (gpu < 0)
             break;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Copies and fills: device contents are not kept, so these check their ranges and do no more. A
-// read from the device fills host memory with zeros.
+// Copies and fills: device contents are not kept, so these check their ranges, and fills bring
+// managed memory to the device. A read from the device fills host memory with zeros.
 
-#include "context.h"
-#include "memory.h"
+#include "linear.h"
 #include "process.h"
 #include "vmm.h"
 
@@ -31,6 +30,15 @@ static CUresult copy_check(uint64_t first, uint64_t second, uint64_t bytes)
     if (!copy_is_inside(first, bytes) || (second && !copy_is_inside(second, bytes)))
         return CUDA_ERROR_INVALID_VALUE;
     return CUDA_SUCCESS;
+}
+
+/* Which pages lie where is not kept: all from the start of an allocation to here. */
+static void copy_touch(uint64_t start, uint64_t bytes)
+{
+    struct memory *memory = memory_find(start);
+
+    if (memory && memory->kind == MEMORY_MANAGED)
+        linear_touch(memory, start + bytes - memory->range.start);
 }
 
 CUresult CUDAAPI cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
@@ -76,5 +84,10 @@ CUresult CUDAAPI cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N
     CUresult result = process_enter(SYMBOL_cuMemsetD8_v2, PROCESS_SAFE);
 
     (void)uc; /* contents are not kept */
-    return result ? result : process_leave(copy_check(dstDevice, 0, N));
+    if (result)
+        return result;
+    result = copy_check(dstDevice, 0, N);
+    if (result == CUDA_SUCCESS && N)
+        copy_touch(dstDevice, N);
+    return process_leave(result);
 }

@@ -3,7 +3,6 @@
 // Green contexts, as far as memory goes: each retains the primary context, which it also is when
 // made a plain one, and costs some MiB that the primary context keeps for the next.
 
-#include "backing.h"
 #include "context.h"
 #include "process.h"
 
@@ -76,17 +75,6 @@ CUresult CUDAAPI cuDevResourceGenerateDesc(CUdevResourceDesc *phDesc, CUdevResou
     return process_leave(desc ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-static CUresult green_pay(CUcontext primary)
-{
-    if (primary->live_greens == primary->greens) {
-        if (!backing_take(primary->gpu, CONTEXT_GREEN_BYTES))
-            return CUDA_ERROR_OUT_OF_MEMORY;
-        primary->greens++;
-    }
-    primary->live_greens++;
-    return CUDA_SUCCESS;
-}
-
 static CUresult green_create(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device,
                              unsigned flags)
 {
@@ -101,8 +89,8 @@ static CUresult green_create(CUgreenCtx *green, CUdevResourceDesc desc, CUdevice
     CUresult result = primary ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS && !primary->is_alive)
         result = context_revive(primary);
-    if (result == CUDA_SUCCESS)
-        result = green_pay(primary);
+    if (result == CUDA_SUCCESS && !overhead_add_green(&primary->overhead))
+        result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS) {
         created->primary = primary;
         primary->users++;
@@ -133,8 +121,7 @@ CUresult CUDAAPI cuGreenCtxDestroy(CUgreenCtx hCtx)
     if (!handle_is(hCtx, HANDLE_GREEN))
         return process_leave(CUDA_ERROR_INVALID_CONTEXT);
     CUcontext primary = hCtx->primary;
-    if (primary->live_greens)
-        primary->live_greens--;
+    overhead_drop_green(&primary->overhead);
     if (primary->users && --primary->users == 0)
         context_end(primary);
     handle_destroy(&hCtx->handle);

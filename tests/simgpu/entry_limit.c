@@ -2,9 +2,8 @@
 //
 // A context's limits and flags. The stack is the one that takes memory at once: so many bytes for
 // each thread that the device can hold. The printf buffer and the malloc heap come when a kernel
-// first uses them, so not here.
+// first uses them, so not here, and can be set until then.
 
-#include "backing.h"
 #include "context.h"
 #include "process.h"
 
@@ -17,12 +16,8 @@ static CUresult limit_set_stack(CUcontext context, uint64_t value)
     if (value > LIMIT_STACK_MAX)
         return CUDA_ERROR_INVALID_VALUE;
     value = driver_round(value, LIMIT_STACK_UNIT);
-    int64_t change = context_stack_bytes(value) - context->stack_bytes;
-    if (change > 0 && !backing_take(context->gpu, (uint64_t)change))
+    if (!overhead_set_stack(&context->overhead, value))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (change < 0)
-        backing_give(context->gpu, (uint64_t)-change);
-    context->stack_bytes += change;
     context->limit[CU_LIMIT_STACK_SIZE] = value;
     return CUDA_SUCCESS;
 }
@@ -49,6 +44,9 @@ static CUresult limit_set(CUlimit limit, uint64_t value)
         return CUDA_ERROR_NOT_PERMITTED;
     if (limit == CU_LIMIT_STACK_SIZE)
         return limit_set_stack(context, value);
+    if ((limit == CU_LIMIT_MALLOC_HEAP_SIZE && context->overhead.has_heap) ||
+        (limit == CU_LIMIT_PRINTF_FIFO_SIZE && context->overhead.has_printf))
+        return CUDA_ERROR_INVALID_VALUE;
     /* What is too much, the driver makes fit. */
     if (limit == CU_LIMIT_PRINTF_FIFO_SIZE && value > LIMIT_FIFO_MAX)
         value = LIMIT_FIFO_MAX;

@@ -142,16 +142,12 @@ CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule
 
 /* ---- libraries ---- */
 
-/* What the code is worth shows only when it is used. */
+/* What the code is worth shows only when it is used, unless everything is loaded at once. */
 static CUresult library_take(CUlibrary *library, const void *code)
 {
     if (!library || !code)
         return CUDA_ERROR_INVALID_VALUE;
-    CUlibrary opened = module_open_library(code);
-    if (!opened)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    *library = opened;
-    return CUDA_SUCCESS;
+    return module_open_library(code, library);
 }
 
 CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,

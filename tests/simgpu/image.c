@@ -36,16 +36,29 @@ uint64_t image_code_bytes(enum image_kind kind, const void *image)
     return kind == IMAGE_TEXT ? image_number(image, "code=") : 0;
 }
 
-/* A state space as a word of its own: `ld.global.u32` has one as well. */
+char *image_copy(const void *image)
+{
+    return image_recognize(image) == IMAGE_BINARY ? strndup(image, 4) : strdup(image);
+}
+
+/* What follows a directive that stands as a word of its own: `ld.global.u32` has one as well.
+ * `directive` comes with its dot. */
+static const char *image_find_directive(const char *at, const char *directive)
+{
+    size_t length = strlen(directive);
+
+    for (const char *image = at; (at = strstr(at, directive)) != NULL; at++)
+        if (isspace((unsigned char)at[length]) && (at == image || isspace((unsigned char)at[-1])))
+            return at + length;
+    return NULL;
+}
+
 static const char *image_find_space(const char *at)
 {
-    for (; (at = strchr(at, '.')) != NULL; at++) {
-        size_t length = strncmp(at, ".global", 7) == 0 ? 7 : strncmp(at, ".const", 6) == 0 ? 6 : 0;
+    const char *global = image_find_directive(at, ".global");
+    const char *constant = image_find_directive(at, ".const");
 
-        if (length && isspace((unsigned char)at[length]) && isspace((unsigned char)at[-1]))
-            return at + length;
-    }
-    return NULL;
+    return !global || (constant && constant < global) ? constant : global;
 }
 
 /* ".align 4 .b8 name[100]", up to the end of the declaration. */
@@ -92,4 +105,61 @@ bool image_next_variable(enum image_kind kind, const char **at, struct image_var
         if (image_read_declaration(*at, variable))
             return true;
     return false;
+}
+
+static bool image_has_word(const char *at, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (const char *image = at; (at = strstr(at, word)) != NULL; at++)
+        if (!isalnum((unsigned char)at[length]) && at[length] != '_' && at > image &&
+            !isalnum((unsigned char)at[-1]) && at[-1] != '_')
+            return true;
+    return false;
+}
+
+struct overhead_needs image_needs(enum image_kind kind, const void *image)
+{
+    if (kind == IMAGE_BINARY)
+        return (struct overhead_needs){0};
+    return (struct overhead_needs){
+        .heap = image_has_word(image, kind == IMAGE_PTX ? "malloc" : "heap"),
+        .printf = image_has_word(image, kind == IMAGE_PTX ? "vprintf" : "printf"),
+    };
+}
+
+static uint64_t image_local_bytes(const char *at, const char *end)
+{
+    struct image_variable variable;
+    uint64_t bytes = 0;
+
+    while ((at = image_find_directive(at, ".local")) != NULL && (!end || at < end))
+        if (image_read_declaration(at, &variable))
+            bytes += variable.bytes;
+    return bytes;
+}
+
+static bool image_find_entry(const char *at, const char *name, struct overhead_needs *needs)
+{
+    size_t length = strlen(name);
+
+    while ((at = image_find_directive(at, ".entry")) != NULL) {
+        at += strspn(at, " \t\r\n");
+        if (strcspn(at, "( \t\r\n{") != length || strncmp(at, name, length) != 0)
+            continue;
+        needs->local_bytes = image_local_bytes(at, image_find_directive(at, ".entry"));
+        return true;
+    }
+    return false;
+}
+
+bool image_find_kernel(enum image_kind kind, const void *image, const char *name,
+                       struct overhead_needs *needs)
+{
+    *needs = image_needs(kind, image);
+    if (kind == IMAGE_PTX)
+        return image_find_entry(image, name, needs);
+    if (kind == IMAGE_TEXT)
+        needs->local_bytes = image_number(image, "local=");
+    return kind == IMAGE_BINARY || strcmp(name, "kernel") == 0;
 }

@@ -5,6 +5,7 @@
 #include "linear.h"
 
 #include "address.h"
+#include "backing.h"
 
 #include <stdlib.h>
 
@@ -58,11 +59,31 @@ struct memory *linear_allocate_host(CUcontext context, uint64_t bytes)
     return linear_own(memory, context);
 }
 
+void linear_touch(struct memory *memory, uint64_t bytes)
+{
+    unsigned gpu = memory->context->gpu;
+    uint64_t size = driver_round(bytes, DRIVER_BLOCK);
+
+    if (size <= memory->resident_bytes || !backing_take(gpu, size - memory->resident_bytes))
+        return;
+    backing_hide(gpu, (int64_t)(size - memory->resident_bytes));
+    memory->resident_bytes = size;
+}
+
+static void linear_evict(struct memory *memory)
+{
+    if (!memory->resident_bytes)
+        return;
+    backing_hide(memory->context->gpu, -(int64_t)memory->resident_bytes);
+    backing_give(memory->context->gpu, memory->resident_bytes);
+}
+
 void linear_free(struct memory *memory)
 {
     uint64_t start = memory->range.start, bytes = memory->range.end - start;
 
     LIST_REMOVE(memory, of_owner);
+    linear_evict(memory);
     if (memory->is_leaving)
         LIST_REMOVE(memory, of_stream);
     if (memory->kind == MEMORY_HOST)

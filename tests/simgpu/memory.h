@@ -30,6 +30,7 @@ struct memory {
     CUmemoryPool pool;   /* POOLED */
     struct graph_allocation *allocation; /* GRAPH */
     struct import *import;               /* IMPORTED */
+    uint64_t resident_bytes;             /* MANAGED: from its start, what the device holds of it */
     bool is_leaving; /* linear, freed in stream order: no longer to be freed, but still known */
     LIST_ENTRY(memory) of_owner;  /* context */
     LIST_ENTRY(memory) of_stream; /* while freed in stream order */

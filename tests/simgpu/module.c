@@ -4,9 +4,14 @@
 
 #include "module.h"
 
+#include "kernel.h"
+#include "process.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static LIST_HEAD(, CUlib_st) libraries = LIST_HEAD_INITIALIZER(libraries);
 
 static CUresult module_add(CUmodule module, const struct image_variable *read)
 {
@@ -35,6 +40,7 @@ static CUresult module_add(CUmodule module, const struct image_variable *read)
 static CUresult module_fill(CUmodule module, enum image_kind kind, const char *image)
 {
     struct image_variable variable;
+    struct overhead_needs needs = image_needs(kind, image);
     CUresult result = CUDA_SUCCESS;
 
     module->code_bytes = image_code_bytes(kind, image);
@@ -47,6 +53,8 @@ static CUresult module_fill(CUmodule module, enum image_kind kind, const char *i
     for (const char *at = image;
          result == CUDA_SUCCESS && image_next_variable(kind, &at, &variable);)
         result = module_add(module, &variable);
+    if (result == CUDA_SUCCESS && !overhead_load(&module->context->overhead, &needs))
+        result = CUDA_ERROR_OUT_OF_MEMORY;
     return result;
 }
 
@@ -60,9 +68,10 @@ CUresult module_load(CUcontext context, const char *image, CUmodule *module)
     if (!created)
         return CUDA_ERROR_OUT_OF_MEMORY;
     created->context = context;
+    created->image = image_copy(image);
     STAILQ_INIT(&created->variables);
     LIST_INSERT_HEAD(&context->modules, created, of_context);
-    CUresult result = module_fill(created, kind, image);
+    CUresult result = created->image ? module_fill(created, kind, image) : CUDA_ERROR_OUT_OF_MEMORY;
     if (result)
         module_unload(created);
     else
@@ -86,8 +95,22 @@ void module_unload(CUmodule module)
     }
     if (module->code_start)
         block_give(list, module->code_block, module->code_start, module->code_bytes);
+    kernel_end_module(module);
+    free(module->image);
     LIST_REMOVE(module, of_context);
     handle_destroy(&module->handle);
+}
+
+CUresult module_start_context(CUcontext context)
+{
+    CUresult result = CUDA_SUCCESS;
+    CUlibrary library;
+    CUmodule module;
+
+    LIST_FOREACH(library, &libraries, of_process)
+    if (result == CUDA_SUCCESS && process.config.loads_eagerly)
+        result = module_of_library(library, context, &module);
+    return result;
 }
 
 void module_end_context(CUcontext context)
@@ -108,17 +131,37 @@ const struct memory *module_find(CUmodule module, const char *name)
 
 /* ---- libraries ---- */
 
-CUlibrary module_open_library(const char *image)
+static CUresult module_load_everywhere(CUlibrary library)
 {
-    CUlibrary library = handle_create(HANDLE_LIBRARY, sizeof *library);
+    CUresult result = CUDA_SUCCESS;
+    CUcontext context;
+    CUmodule module;
 
-    if (!library)
-        return NULL;
-    library->image = image_recognize(image) == IMAGE_BINARY ? strndup(image, 4) : strdup(image);
-    if (library->image)
-        return library;
-    handle_destroy(&library->handle);
-    return NULL;
+    LIST_FOREACH(context, &contexts, of_process)
+    if (result == CUDA_SUCCESS && context->is_alive)
+        result = module_of_library(library, context, &module);
+    return result;
+}
+
+CUresult module_open_library(const char *image, CUlibrary *library)
+{
+    bool eager = process.config.loads_eagerly;
+
+    if (eager && image_recognize(image) == IMAGE_NONE)
+        return CUDA_ERROR_INVALID_IMAGE;
+    CUlibrary opened = handle_create(HANDLE_LIBRARY, sizeof *opened);
+    if (!opened)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    LIST_INSERT_HEAD(&libraries, opened, of_process);
+    opened->image = image_copy(image);
+    CUresult result = opened->image ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    if (result == CUDA_SUCCESS && eager)
+        result = module_load_everywhere(opened);
+    if (result)
+        module_close_library(opened);
+    else
+        *library = opened;
+    return result;
 }
 
 void module_close_library(CUlibrary library)
@@ -135,6 +178,8 @@ void module_close_library(CUlibrary library)
                 module_unload(module);
         }
     }
+    kernel_end_library(library);
+    LIST_REMOVE(library, of_process);
     free(library->image);
     handle_destroy(&library->handle);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// NVML's devices: found by index, UUID or PCI address, and named.
+// NVML's devices: found by index, UUID or PCI address, named, and, where they are parts of larger
+// ones, described.
 
 #include "device.h"
 #include "nvml.h"
@@ -59,7 +60,7 @@ nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
         return nvml_leave(NVML_ERROR_INVALID_ARGUMENT);
     /* Unlike CUDA_VISIBLE_DEVICES, NVML wants the whole of it. */
     int gpu = strlen(uuid) == strlen("GPU-00000000-0000-0000-0000-000000000000")
-                  ? device_find_uuid(nvml_config.devices, uuid, (unsigned)strlen(uuid))
+                  ? device_find_uuid(&nvml_config, uuid, (unsigned)strlen(uuid))
                   : -1;
     return nvml_leave(nvml_hand_out(gpu, device, NVML_ERROR_NOT_FOUND));
 }
@@ -100,7 +101,7 @@ nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned length)
 
     if (result)
         return result;
-    device_format_uuid(device->gpu, text);
+    device_format_uuid(device->gpu, nvml_config.is_mig, text);
     return nvml_leave(nvml_copy_text(uuid, length, text));
 }
 
@@ -124,5 +125,35 @@ nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
                            .pciSubSystemId = 0x18be10deu};
     snprintf(pci->busIdLegacy, sizeof pci->busIdLegacy, "0000:%02X:00.0", pci->bus & 0xffu);
     snprintf(pci->busId, sizeof pci->busId, "00000000:%02X:00.0", pci->bus & 0xffu);
+    return nvml_leave(NVML_SUCCESS);
+}
+
+nvmlReturn_t nvmlDeviceIsMigDeviceHandle(nvmlDevice_t device, unsigned *isMigDevice)
+{
+    nvmlReturn_t result = nvml_enter_device(device);
+
+    if (result)
+        return result;
+    if (!isMigDevice)
+        return nvml_leave(NVML_ERROR_INVALID_ARGUMENT);
+    *isMigDevice = nvml_config.is_mig;
+    return nvml_leave(NVML_SUCCESS);
+}
+
+/* A whole GPU has none of these. */
+nvmlReturn_t nvmlDeviceGetAttributes_v2(nvmlDevice_t device, nvmlDeviceAttributes_t *attributes)
+{
+    nvmlReturn_t result = nvml_enter_device(device);
+
+    if (result)
+        return result;
+    if (!attributes)
+        return nvml_leave(NVML_ERROR_INVALID_ARGUMENT);
+    if (!nvml_config.is_mig)
+        return nvml_leave(NVML_ERROR_NOT_SUPPORTED);
+    *attributes = (nvmlDeviceAttributes_t){.multiprocessorCount = 132,
+                                           .gpuInstanceSliceCount = 1,
+                                           .computeInstanceSliceCount = 1,
+                                           .memorySizeMB = nvml_config.memory_bytes >> 20};
     return nvml_leave(NVML_SUCCESS);
 }

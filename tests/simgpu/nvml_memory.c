@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// NVML's figures: a device's memory and what each process with a context holds of it. Nothing is
-// reserved.
+// NVML's figures: a device's memory and what each process with a context holds of it, as far as
+// NVML counts it for one. Nothing is reserved.
 
 #include "nvml.h"
 #include "state.h"
 
-#define NVML_NO_INSTANCE 0xffffffffu /* no MIG */
-#define NVML_PROCESSES   256u
+#define NVML_NO_INSTANCE  0xffffffffu /* no MIG */
+#define NVML_MIG_INSTANCE 1u          /* of each device, which is then the only part of its own */
+#define NVML_PROCESSES    256u
 
 static unsigned long long nvml_used(const struct nvml_device *device)
 {
@@ -54,7 +55,7 @@ static nvmlReturn_t nvml_list(const struct nvml_device *device, unsigned *count,
     if (!count || (*count && !infos))
         return NVML_ERROR_INVALID_ARGUMENT;
     unsigned room = *count;
-    *count = state_list(device->gpu, processes, NVML_PROCESSES);
+    *count = nvml_config.hides_processes ? 0 : state_list(device->gpu, processes, NVML_PROCESSES);
     return *count > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 
@@ -81,8 +82,10 @@ static nvmlReturn_t nvml_list_v2(nvmlDevice_t device, unsigned *count, nvmlProce
         return result;
     result = nvml_list(device, count, infos, processes);
     for (unsigned i = 0; result == NVML_SUCCESS && i < *count; i++)
-        infos[i] = (nvmlProcessInfo_v2_t){(unsigned)processes[i].pid, processes[i].used_bytes,
-                                          NVML_NO_INSTANCE, NVML_NO_INSTANCE};
+        infos[i] =
+            (nvmlProcessInfo_v2_t){(unsigned)processes[i].pid, processes[i].used_bytes,
+                                   nvml_config.is_mig ? NVML_MIG_INSTANCE : NVML_NO_INSTANCE,
+                                   nvml_config.is_mig ? NVML_MIG_INSTANCE : NVML_NO_INSTANCE};
     return nvml_leave(result);
 }
 

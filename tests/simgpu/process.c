@@ -4,6 +4,7 @@
 
 #include "process.h"
 
+#include "backing.h"
 #include "capture.h"
 #include "device.h"
 #include "pool.h"
@@ -67,6 +68,23 @@ CUresult process_leave(CUresult result)
     return result;
 }
 
+/* Again by a second cuInit, if the first one found no room: until then, nothing else is held. */
+static bool process_pay_start(void)
+{
+    uint64_t bytes = process.config.start_hidden_bytes;
+
+    for (unsigned i = 0; bytes && i < process.visible; i++) {
+        unsigned gpu = process.gpus[i];
+
+        if (state_own_bytes(gpu))
+            continue;
+        if (!backing_take_once(gpu, bytes))
+            return false;
+        backing_hide(gpu, (int64_t)bytes);
+    }
+    return true;
+}
+
 CUresult process_start(void)
 {
     int now = atomic_load(&status);
@@ -74,12 +92,12 @@ CUresult process_start(void)
     if (now != PROCESS_NEW)
         return now == PROCESS_STARTED ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
     process.config = config_read();
-    process.visible = device_list_visible(process.config.devices, process.gpus);
+    process.visible = device_list_visible(&process.config, process.gpus);
     if (!process.visible)
         return CUDA_ERROR_NO_DEVICE;
     if (!state_open() || !state_claim())
         return CUDA_ERROR_OPERATING_SYSTEM;
-    CUresult result = pool_start();
+    CUresult result = process_pay_start() ? pool_start() : CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS)
         atomic_store_explicit(&status, PROCESS_STARTED, memory_order_release);
     return result;

@@ -17,13 +17,14 @@
 #include <unistd.h>
 
 #define STATE_SLOTS 256u
-#define STATE_MAGIC 0x31304d4953555047u /* changes with the layout */
+#define STATE_MAGIC 0x32304d4953555047u /* changes with the layout */
 #define STATE_NONE  UINT_MAX
 
 struct state_slot {
     _Atomic uint32_t pid; /* 0: never used */
     uint32_t reserved;
     _Atomic uint64_t used_bytes[CONFIG_DEVICES_MAX];
+    _Atomic uint64_t hidden_bytes[CONFIG_DEVICES_MAX]; /* of those */
     _Atomic uint32_t contexts[CONFIG_DEVICES_MAX];
 };
 
@@ -131,6 +132,7 @@ static void state_clear_slot(struct state_slot *slot)
 {
     for (unsigned device = 0; device < CONFIG_DEVICES_MAX; device++) {
         atomic_store(&slot->used_bytes[device], 0);
+        atomic_store(&slot->hidden_bytes[device], 0);
         atomic_store(&slot->contexts[device], 0);
     }
 }
@@ -182,6 +184,11 @@ void state_shrink(unsigned device, uint64_t bytes)
     atomic_fetch_sub(&state.file->slots[state.own].used_bytes[device], bytes);
 }
 
+void state_hide(unsigned device, int64_t change)
+{
+    atomic_fetch_add(&state.file->slots[state.own].hidden_bytes[device], (uint64_t)change);
+}
+
 void state_count_contexts(unsigned device, int change)
 {
     atomic_fetch_add(&state.file->slots[state.own].contexts[device], (uint32_t)change);
@@ -209,7 +216,11 @@ unsigned state_list(unsigned device, struct state_process *processes, unsigned m
             continue;
         if (count < most) {
             processes[count].pid = (pid_t)atomic_load(&it->pid);
-            processes[count].used_bytes = atomic_load(&it->used_bytes[device]);
+            uint64_t used = atomic_load(&it->used_bytes[device]);
+            uint64_t hidden = atomic_load(&it->hidden_bytes[device]);
+
+            /* One after the other, so that they may not match for a moment. */
+            processes[count].used_bytes = used > hidden ? used - hidden : 0;
         }
         count++;
     }

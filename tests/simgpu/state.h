@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The file that all simulated processes share: how many bytes each of them holds on each device.
+ * The file that all simulated processes share: how many bytes each of them holds on each device,
+ * and how many of them NVML leaves out of its figure for the process.
  *
  *      0  +--------------------------+
  *         | magic                    |
@@ -37,6 +38,9 @@ bool state_claim(void);
 bool state_grow(unsigned device, uint64_t bytes, uint64_t total_bytes);
 void state_shrink(unsigned device, uint64_t bytes);
 
+/* Of what this process holds, so many bytes more, or fewer, are in the device's figure alone. */
+void state_hide(unsigned device, int64_t change);
+
 /* Counts this process's contexts on the device: NVML lists a process only while it has one. */
 void state_count_contexts(unsigned device, int change);
 
@@ -45,7 +49,7 @@ uint64_t state_used_bytes(unsigned device); /* all processes */
 
 struct state_process {
     pid_t pid;
-    uint64_t used_bytes;
+    uint64_t used_bytes; /* less what is hidden */
 };
 
 /* The living processes that have a context on the device: writes at most `most`, returns how many

@@ -21,6 +21,11 @@ CUstream stream_create(CUcontext context, unsigned flags, int priority)
 
     if (!stream)
         return NULL;
+    if (context->is_alive && !overhead_add_stream(&context->overhead)) {
+        handle_destroy(&stream->handle);
+        return NULL;
+    }
+    stream->takes_memory = context->is_alive;
     stream->context = context;
     stream->flags = flags;
     stream->priority = priority;
@@ -41,6 +46,8 @@ void stream_destroy(CUstream stream)
     if (event->stream == stream)
         event->stream = NULL;
     LIST_REMOVE(stream, of_context);
+    if (stream->takes_memory)
+        overhead_drop_stream(&stream->context->overhead);
     handle_destroy(&stream->handle);
 }
 

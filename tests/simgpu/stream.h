@@ -29,6 +29,7 @@ struct CUstream_st {
     CUcontext context;
     unsigned flags;
     int priority;
+    bool takes_memory;       /* unlike the two that a context comes with */
     struct capture *capture; /* NULL: not capturing */
     struct stream_tail tail;
     LIST_HEAD(, memory) freed; /* cuMemAlloc memory that its next synchronisation gives back */
@@ -44,6 +45,8 @@ struct CUevent_st {
     LIST_ENTRY(CUevent_st) of_context;
 };
 
+/* Those of a context that does not live yet are its own, and come with it.
+ *   NULL: no memory, or the device is full. */
 CUstream stream_create(CUcontext context, unsigned flags, int priority);
 void stream_destroy(CUstream stream); /* NULL is legal */
 

@@ -118,15 +118,63 @@ static void test_the_process_list_counts_before_it_writes(void **state)
                      NVML_ERROR_INVALID_ARGUMENT);
 }
 
-static void test_managed_memory_is_in_no_figure(void **state)
+static uint64_t device_used(void)
+{
+    nvmlMemory_t memory;
+
+    assert_int_equal(nvmlDeviceGetMemoryInfo(device, &memory), NVML_SUCCESS);
+    return memory.used;
+}
+
+static void test_managed_memory_counts_once_touched_and_for_the_card_alone(void **state)
 {
     int64_t before = listed(getpid());
-    CUdeviceptr at;
+    uint64_t used = device_used();
+    CUdeviceptr at, rest;
 
     (void)state;
     assert_ok(cuMemAllocManaged(&at, 64 * MIB, CU_MEM_ATTACH_GLOBAL));
+    assert_int_equal(device_used(), used);
+    assert_ok(cuMemsetD8_v2(at, 1, 64 * MIB));
+    assert_ok(cuMemsetD8_v2(at + 3, 1, MIB));
+    assert_int_equal(device_used(), used + 64 * MIB);
     assert_int_equal(listed(getpid()), before);
     assert_ok(cuMemFree_v2(at));
+    assert_int_equal(device_used(), used);
+    assert_int_equal(listed(getpid()), before);
+    assert_ok(cuMemAlloc_v2(&rest, 8000 * MIB));
+    assert_ok(cuMemAllocManaged(&at, 8192 * MIB, CU_MEM_ATTACH_GLOBAL));
+    assert_ok(cuMemsetD8_v2(at, 1, 8192 * MIB)); /* stays on the host */
+    assert_int_equal(device_used(), used + 8000 * MIB);
+    assert_ok(cuMemFree_v2(at));
+    assert_ok(cuMemFree_v2(rest));
+}
+
+static void test_memory_that_a_descriptor_alone_keeps_counts_for_the_card_alone(void **state)
+{
+    CUmemAllocationProp prop = fixture_device_prop();
+    int64_t before = listed(getpid()), mine = 32 * (int64_t)MIB;
+    CUmemGenericAllocationHandle handle;
+    uint64_t used = device_used();
+    int descriptor;
+
+    (void)state;
+    assert_ok(cuMemCreate(&handle, 32 * MIB, &prop, 0));
+    assert_ok(cuMemExportToShareableHandle(&descriptor, handle,
+                                           CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    assert_int_equal(listed(getpid()), before + mine);
+    assert_ok(cuMemRelease(handle));
+    assert_int_equal(listed(getpid()), before);
+    assert_int_equal(device_used(), used + 32 * MIB);
+    assert_ok(cuMemImportFromShareableHandle(&handle, (void *)(uintptr_t)descriptor,
+                                             CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    assert_int_equal(listed(getpid()), before + mine);
+    assert_ok(cuMemRelease(handle));
+    assert_int_equal(listed(getpid()), before);
+    close(descriptor);
+    assert_int_equal(simgpu_device_used(0), used); /* which notices that it is closed */
+    assert_int_equal(device_used(), used);
+    assert_int_equal(listed(getpid()), before);
 }
 
 static void test_a_process_is_listed_only_while_it_has_a_context(void **state)
@@ -169,7 +217,8 @@ int main(void)
         cmocka_unit_test(test_a_device_is_found_by_each_of_its_names),
         cmocka_unit_test(test_memory_info_agrees_with_the_driver),
         cmocka_unit_test(test_the_process_list_counts_before_it_writes),
-        cmocka_unit_test(test_managed_memory_is_in_no_figure),
+        cmocka_unit_test(test_managed_memory_counts_once_touched_and_for_the_card_alone),
+        cmocka_unit_test(test_memory_that_a_descriptor_alone_keeps_counts_for_the_card_alone),
         cmocka_unit_test(test_a_process_is_listed_only_while_it_has_a_context),
         cmocka_unit_test(test_before_init_and_after_shutdown_it_answers_1),
     };

@@ -19,8 +19,16 @@ struct vmm_list vmm_physicals = LIST_HEAD_INITIALIZER(vmm_physicals);
 
 static struct range_set reservations, mappings;
 
+static void vmm_hide(struct vmm_physical *physical, bool hidden)
+{
+    if (physical->is_paid && physical->is_hidden != hidden)
+        backing_hide(physical->gpu, hidden ? (int64_t)physical->bytes : -(int64_t)physical->bytes);
+    physical->is_hidden = hidden;
+}
+
 static void vmm_end_physical(struct vmm_physical *physical)
 {
+    vmm_hide(physical, false);
     if (physical->is_paid)
         backing_give(physical->gpu, physical->bytes);
     if (physical->exported >= 0)
@@ -44,7 +52,11 @@ void vmm_collect(void)
 
 static void vmm_drop(struct vmm_physical *physical)
 {
-    if (--physical->uses == 0 && !vmm_is_exported(physical))
+    if (--physical->uses)
+        return;
+    if (vmm_is_exported(physical))
+        vmm_hide(physical, true);
+    else
         vmm_end_physical(physical);
 }
 
@@ -57,6 +69,7 @@ struct vmm_handle *vmm_open(struct vmm_physical *physical)
     handle->physical = physical;
     handle->references = 1;
     physical->uses++;
+    vmm_hide(physical, false);
     return handle;
 }
 

@@ -17,10 +17,11 @@ struct vmm_physical {
     CUmemAllocationProp prop;
     uint64_t bytes;
     unsigned gpu;
-    bool is_paid;  /* by this process: neither on the host nor imported from another one */
-    unsigned uses; /* handles and mappings */
-    int exported;  /* our end of the pipe whose other ends are the exported descriptors; -1: none */
-    int imported;  /* the descriptor that keeps another process's memory alive; -1: none */
+    bool is_paid;   /* by this process: neither on the host nor imported from another one */
+    bool is_hidden; /* only a descriptor keeps it: NVML no longer counts it for the process */
+    unsigned uses;  /* handles and mappings */
+    int exported; /* our end of the pipe whose other ends are the exported descriptors; -1: none */
+    int imported; /* the descriptor that keeps another process's memory alive; -1: none */
     LIST_ENTRY(vmm_physical) of_process;
 };
 
