@@ -32,7 +32,10 @@ __attribute__((constructor)) static void fixture_prepare(void)
     unsetenv("SIMGPU_MEMORY_MB");
     unsetenv("SIMGPU_CONTEXT_MB");
     unsetenv("SIMGPU_PROFILE");
+    unsetenv("SIMGPU_MIG");
+    unsetenv("SIMGPU_HIDE_PROCESSES");
     unsetenv("CUDA_VISIBLE_DEVICES");
+    unsetenv("CUDA_MODULE_LOADING");
     owner = getpid();
     snprintf(state_path, sizeof state_path, "%s-%d", path ? path : "/tmp/simgpu-test", (int)owner);
     setenv("SIMGPU_STATE", state_path, 1);

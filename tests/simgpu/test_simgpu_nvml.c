@@ -4,6 +4,7 @@
 
 #include "fixture.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 
 static nvmlDevice_t device;
 
+/* Once, in front of the cases that share a process. */
 static int nvml_set_up(void **state)
 {
     fixture_set_up(state);
@@ -18,13 +20,14 @@ static int nvml_set_up(void **state)
     return (int)nvmlDeviceGetHandleByIndex_v2(0, &device);
 }
 
-/* What NVML lists for a pid; -1: not in the list. */
+/* What NVML lists for a pid; -1: not in the list, -2: there is none. */
 static int64_t listed(int pid)
 {
     nvmlProcessInfo_v2_t infos[8];
     unsigned count = 8;
 
-    assert_int_equal(nvmlDeviceGetComputeRunningProcesses_v3(device, &count, infos), NVML_SUCCESS);
+    if (nvmlDeviceGetComputeRunningProcesses_v3(device, &count, infos) != NVML_SUCCESS)
+        return -2;
     for (unsigned i = 0; i < count; i++)
         if (infos[i].pid == (unsigned)pid)
             return (int64_t)infos[i].usedGpuMemory;
@@ -122,8 +125,7 @@ static uint64_t device_used(void)
 {
     nvmlMemory_t memory;
 
-    assert_int_equal(nvmlDeviceGetMemoryInfo(device, &memory), NVML_SUCCESS);
-    return memory.used;
+    return nvmlDeviceGetMemoryInfo(device, &memory) == NVML_SUCCESS ? memory.used : UINT64_MAX;
 }
 
 static void test_managed_memory_counts_once_touched_and_for_the_card_alone(void **state)
@@ -191,6 +193,7 @@ static void test_a_process_is_listed_only_while_it_has_a_context(void **state)
     assert_ok(cuDevicePrimaryCtxReset_v2(0));
     assert_int_equal(listed(getpid()), -1);
     assert_int_equal(simgpu_process_used(0), 128 * MIB); /* though it still holds the pool's */
+    assert_int_equal(device_used(), 128 * MIB);
     assert_ok(cuDevicePrimaryCtxRetain(&context, 0));
     assert_int_equal(listed(getpid()), (64 + 128) * MIB);
     assert_ok(cuMemFree_v2(at));
@@ -211,10 +214,114 @@ static void test_before_init_and_after_shutdown_it_answers_1(void **state)
     assert_int_equal(nvmlInit(), NVML_SUCCESS);
 }
 
+/* ---- in processes of their own ---- */
+
+static int hidden_processes(void)
+{
+    nvmlProcessInfo_v1_t infos[2];
+    unsigned count = 2;
+    CUcontext context;
+
+    setenv("SIMGPU_HIDE_PROCESSES", "1", 1);
+    expect(nvmlInit_v2() == NVML_SUCCESS);
+    expect(nvmlDeviceGetHandleByIndex_v2(0, &device) == NVML_SUCCESS);
+    expect(cuInit(0) == CUDA_SUCCESS);
+    expect(cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
+    expect(nvmlDeviceGetComputeRunningProcesses(device, &count, infos) == NVML_SUCCESS);
+    expect(count == 0 && listed(getpid()) == -1);
+    expect(device_used() == 64 * MIB);
+    return 0;
+}
+
+static void test_a_pid_namespace_hides_processes_but_not_what_they_use(void **state)
+{
+    (void)state;
+    assert_int_equal(fixture_run_child(hidden_processes), 0);
+}
+
+static int part_of_a_device(void)
+{
+    nvmlDeviceAttributes_t attributes;
+    nvmlProcessInfo_v2_t process;
+    unsigned is_mig = 7, count = 1;
+    CUcontext context;
+    nvmlDevice_t same;
+    char uuid[96];
+    int visible;
+
+    setenv("SIMGPU_MIG", "1", 1);
+    setenv("SIMGPU_DEVICES", "2", 1);
+    expect(nvmlInit_v2() == NVML_SUCCESS);
+    expect(nvmlDeviceGetHandleByIndex_v2(1, &device) == NVML_SUCCESS);
+    expect(nvmlDeviceIsMigDeviceHandle(device, &is_mig) == NVML_SUCCESS && is_mig == 1);
+    expect(nvmlDeviceGetAttributes_v2(device, &attributes) == NVML_SUCCESS);
+    expect(attributes.memorySizeMB == 8192 && sizeof attributes == 40);
+    expect(nvmlDeviceGetUUID(device, uuid, sizeof uuid) == NVML_SUCCESS);
+    expect(strncmp(uuid, "MIG-", 4) == 0);
+    expect(nvmlDeviceGetHandleByUUID(uuid, &same) == NVML_SUCCESS && same == device);
+    setenv("CUDA_VISIBLE_DEVICES", uuid, 1);
+    memcpy(uuid, "GPU", 3);
+    expect(nvmlDeviceGetHandleByUUID(uuid, &same) == NVML_ERROR_NOT_FOUND);
+    expect(cuInit(0) == CUDA_SUCCESS);
+    expect(cuDeviceGetCount(&visible) == CUDA_SUCCESS && visible == 1);
+    expect(cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
+    expect(nvmlDeviceGetComputeRunningProcesses_v3(device, &count, &process) == NVML_SUCCESS);
+    expect(count == 1 && process.gpuInstanceId != UINT32_MAX);
+    return 0;
+}
+
+static void test_a_mig_device_is_named_and_described_as_one(void **state)
+{
+    (void)state;
+    assert_int_equal(fixture_run_child(part_of_a_device), 0);
+}
+
+static int one_of_two_visible(void)
+{
+    CUcontext context;
+    unsigned count;
+
+    setenv("SIMGPU_DEVICES", "2", 1);
+    setenv("CUDA_VISIBLE_DEVICES", "1", 1);
+    expect(nvmlInit_v2() == NVML_SUCCESS);
+    expect(cuInit(0) == CUDA_SUCCESS);
+    expect(cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
+    expect(nvmlDeviceGetCount_v2(&count) == NVML_SUCCESS && count == 2);
+    expect(nvmlDeviceGetHandleByIndex_v2(0, &device) == NVML_SUCCESS);
+    expect(listed(getpid()) == -1 && device_used() == 0);
+    expect(nvmlDeviceGetHandleByIndex_v2(1, &device) == NVML_SUCCESS);
+    expect(listed(getpid()) == 64 * (int64_t)MIB);
+    return 0;
+}
+
+static void test_nvml_heeds_no_list_of_visible_devices(void **state)
+{
+    (void)state;
+    assert_int_equal(fixture_run_child(one_of_two_visible), 0);
+}
+
+static void test_a_whole_device_is_no_mig_one(void **state)
+{
+    nvmlDeviceAttributes_t attributes;
+    unsigned is_mig = 7;
+
+    (void)state;
+    assert_int_equal(nvmlDeviceIsMigDeviceHandle(device, &is_mig), NVML_SUCCESS);
+    assert_int_equal(is_mig, 0);
+    assert_int_equal(nvmlDeviceGetAttributes_v2(device, &attributes), NVML_ERROR_NOT_SUPPORTED);
+    assert_int_equal(nvmlDeviceGetAttributes_v2(device, NULL), NVML_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(nvmlDeviceIsMigDeviceHandle(NULL, &is_mig), NVML_ERROR_INVALID_ARGUMENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_device_is_found_by_each_of_its_names),
+        /* First: children of a process that called cuInit could not. */
+        cmocka_unit_test(test_a_pid_namespace_hides_processes_but_not_what_they_use),
+        cmocka_unit_test(test_a_mig_device_is_named_and_described_as_one),
+        cmocka_unit_test(test_nvml_heeds_no_list_of_visible_devices),
+        cmocka_unit_test_setup(test_a_device_is_found_by_each_of_its_names, nvml_set_up),
+        cmocka_unit_test(test_a_whole_device_is_no_mig_one),
         cmocka_unit_test(test_memory_info_agrees_with_the_driver),
         cmocka_unit_test(test_the_process_list_counts_before_it_writes),
         cmocka_unit_test(test_managed_memory_counts_once_touched_and_for_the_card_alone),
@@ -223,5 +330,5 @@ int main(void)
         cmocka_unit_test(test_before_init_and_after_shutdown_it_answers_1),
     };
 
-    return cmocka_run_group_tests(tests, nvml_set_up, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -167,6 +167,35 @@ static void test_visible_devices_are_found_by_uuid(void **state)
     assert_int_equal(fixture_run_child(visible_by_uuid), 0);
 }
 
+static int visible_by_two_uuids(void)
+{
+    char uuids[2][96], list[200], bus[16];
+    nvmlDevice_t device;
+    int count;
+
+    setenv("SIMGPU_DEVICES", "3", 1);
+    expect(nvmlInit_v2() == NVML_SUCCESS);
+    for (unsigned i = 0; i < 2; i++) {
+        expect(nvmlDeviceGetHandleByIndex_v2(2 - i, &device) == NVML_SUCCESS);
+        expect(nvmlDeviceGetUUID(device, uuids[i], sizeof uuids[i]) == NVML_SUCCESS);
+    }
+    snprintf(list, sizeof list, "%s,%s", uuids[0], uuids[1]);
+    setenv("CUDA_VISIBLE_DEVICES", list, 1);
+    expect(cuInit(0) == CUDA_SUCCESS);
+    expect(cuDeviceGetCount(&count) == CUDA_SUCCESS && count == 2);
+    expect(cuDeviceGetPCIBusId(bus, sizeof bus, 0) == CUDA_SUCCESS);
+    expect(strcmp(bus, "0000:03:00.0") == 0);
+    expect(cuDeviceGetPCIBusId(bus, sizeof bus, 1) == CUDA_SUCCESS);
+    expect(strcmp(bus, "0000:02:00.0") == 0);
+    return 0;
+}
+
+static void test_a_list_of_uuids_has_an_order_too(void **state)
+{
+    (void)state;
+    assert_int_equal(fixture_run_child(visible_by_two_uuids), 0);
+}
+
 static int none_visible(void)
 {
     setenv("SIMGPU_DEVICES", "3", 1);
@@ -231,6 +260,7 @@ int main(void)
         cmocka_unit_test(test_a_child_of_another_process_may_init_itself),
         cmocka_unit_test(test_visible_devices_are_numbered_in_their_order),
         cmocka_unit_test(test_visible_devices_are_found_by_uuid),
+        cmocka_unit_test(test_a_list_of_uuids_has_an_order_too),
         cmocka_unit_test(test_without_a_visible_device_init_answers_100),
         cmocka_unit_test(test_an_h200_has_no_place_for_32_bit_addresses),
         cmocka_unit_test(test_a_state_that_cannot_be_had_answers_304),
