@@ -65,7 +65,7 @@ static uint64_t image_elf_managed(const struct image_elf *elf, const Elf64_Shdr 
         return UINT64_MAX;
     for (uint64_t at = 0; at + sizeof symbol <= symbols->sh_size; at += sizeof symbol) {
         if (image_read(elf->image, symbols->sh_offset + at, &symbol, sizeof symbol) &&
-            ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && (symbol.st_other & IMAGE_ELF_MANAGED) &&
+            (symbol.st_other & IMAGE_ELF_MANAGED) &&
             image_elf_section(elf, symbol.st_shndx, &section) &&
             image_elf_is_variables(elf, &section))
             sum = image_add(sum, symbol.st_size);

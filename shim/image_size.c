@@ -114,7 +114,7 @@ bool image_fat_least(struct image_view image, uint64_t *bytes)
     if (!image_begins(image, IMAGE_FAT_MAGIC, sizeof fat.magic))
         return false;
     if (image_read(image, 0, &fat, sizeof fat) && fat.version == 1 &&
-        fat.header_bytes >= sizeof fat && image_has(image, fat.header_bytes, fat.entries_bytes))
+        image_has(image, fat.header_bytes, fat.entries_bytes))
         *bytes =
             image_fat_smallest((struct image_view){image.at + fat.header_bytes, fat.entries_bytes});
     return true;
