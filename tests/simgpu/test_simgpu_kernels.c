@@ -142,7 +142,7 @@ static void test_a_launch_whose_local_memory_does_not_fit_is_refused(void **stat
 static void test_the_heap_is_taken_by_the_first_launch_that_uses_it(void **state)
 {
     CUcontext context = open_context();
-    CUmodule module, plain;
+    CUmodule module, again, plain;
     CUfunction function;
 
     (void)state;
@@ -154,6 +154,7 @@ static void test_the_heap_is_taken_by_the_first_launch_that_uses_it(void **state
     assert_ok(launch(function));
     assert_int_equal(fixture_took(), 1026);
     assert_ok(launch(function));
+    assert_ok(launch(load_kernel("simgpu-module heap", &again)));
     assert_int_equal(cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, MIB), CUDA_ERROR_INVALID_VALUE);
     assert_ok(cuModuleUnload(module));
     assert_int_equal(fixture_took(), 0);
