@@ -198,6 +198,29 @@ uint64_t view_get_entry_age(const struct view *view, const struct gpulimit_ledge
     return view_get_seconds(ledger->created_time_ns + since_creation_ns, view->time_ns);
 }
 
+bool view_is_comparable(const struct gpulimit_ledger *ledger)
+{
+    return ledger->state == GPULIMIT_STATE_LIVE && ledger->lock_pid > 0 &&
+           ledger->count_mode == GPULIMIT_COUNT_PROCESS;
+}
+
+/* Half-written counters may have more hidden than charged. */
+uint64_t view_get_explained(const struct gpulimit_ledger_device *device)
+{
+    return device->charged_bytes > device->hidden_bytes
+               ? device->charged_bytes - device->hidden_bytes
+               : 0;
+}
+
+int64_t view_get_untracked(uint64_t figure_bytes, uint64_t explained_bytes)
+{
+    bool is_negative = figure_bytes < explained_bytes;
+    uint64_t size = is_negative ? explained_bytes - figure_bytes : figure_bytes - explained_bytes;
+    int64_t bytes = size < INT64_MAX ? (int64_t)size : INT64_MAX;
+
+    return is_negative ? -bytes : bytes;
+}
+
 unsigned int view_get_use(const struct gpulimit_ledger_device *device)
 {
     enum { MOST = 999 };

@@ -26,6 +26,10 @@ struct view_filter {
 struct view_row {
     const struct gpulimit_ledger *ledger;
     const struct gpulimit_ledger_device *device; /* NULL: the process has used none yet */
+
+    /* For whoever asks NVML to fill in; a view by itself knows nothing of it. */
+    bool has_untracked;
+    int64_t untracked_bytes; /* NVML's figure for the process less what is explained */
 };
 
 struct view {
@@ -58,6 +62,17 @@ void view_warn(const struct view *view, bool has_allocations, struct warnings *w
 uint64_t view_get_age(const struct view *view, const struct gpulimit_ledger *ledger);
 uint64_t view_get_entry_age(const struct view *view, const struct gpulimit_ledger *ledger,
                             const struct gpulimit_ledger_entry *entry);
+
+/* True if NVML may know the process by a number that we know too, and what is charged is to be what
+ * the driver holds. */
+bool view_is_comparable(const struct gpulimit_ledger *ledger);
+
+/* What NVML's figure for the process should be: what is charged, less what that figure leaves out.
+ */
+uint64_t view_get_explained(const struct gpulimit_ledger_device *device);
+
+/* The figure less what is explained; what is beyond 64 bits stays at their edge. */
+int64_t view_get_untracked(uint64_t figure_bytes, uint64_t explained_bytes);
 
 /* Per cent of the limit in use, rounded down: 100 means full. Only where there is a limit. */
 unsigned int view_get_use(const struct gpulimit_ledger_device *device);
