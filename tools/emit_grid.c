@@ -11,6 +11,11 @@
 #include "memory.h"
 #include "text.h"
 
+enum {
+    GRID_SHORT_WIDTH = 15, /* "python train.py": no spare column is worth cutting it */
+    GRID_SPARE_MAX = 3,
+};
+
 /* libsmartcols fails only where memory does. */
 static void grid_check(int result)
 {
@@ -29,7 +34,10 @@ static void grid_add_column(struct grid *grid, const struct grid_column *column)
 void grid_open(const struct grid_column *columns, size_t count, const struct emit_style *style,
                struct grid *grid)
 {
-    *grid = (struct grid){.table = memory_check(scols_new_table()), .style = style};
+    *grid = (struct grid){.table = memory_check(scols_new_table()),
+                          .style = style,
+                          .columns = columns,
+                          .column_count = count};
     grid_check(scols_table_set_stream(grid->table, style->out));
     grid_check(scols_table_enable_colors(grid->table, style->has_colors));
     grid_check(scols_table_enable_noheadings(grid->table, !style->has_headings));
@@ -53,8 +61,10 @@ void grid_add_line(struct grid *grid, const char *color)
 
 void grid_add_text(struct grid *grid, const char *text, const char *color)
 {
+    size_t *width = &grid->widths[grid->cell];
     struct libscols_cell *cell = memory_check(scols_line_get_cell(grid->line, grid->cell++));
 
+    *width = strlen(text) > *width ? strlen(text) : *width;
     grid_check(scols_cell_set_data(cell, text));
     if (color) {
         grid_check(scols_cell_set_color(cell, color));
@@ -85,6 +95,16 @@ void grid_add_bytes(struct grid *grid, uint64_t bytes)
     grid_add_text(grid, cell, NULL);
 }
 
+void grid_add_difference(struct grid *grid, int64_t bytes)
+{
+    char cell[1 + TEXT_CELL_BYTES] = "-";
+    bool is_negative = bytes < 0;
+
+    text_print_bytes(is_negative ? -(uint64_t)bytes : (uint64_t)bytes, grid->style->is_exact,
+                     cell + is_negative);
+    grid_add_text(grid, cell, NULL);
+}
+
 void grid_add_age(struct grid *grid, uint64_t seconds)
 {
     char cell[TEXT_CELL_BYTES];
@@ -99,6 +119,45 @@ void grid_add_address(struct grid *grid, uint64_t address)
 
     snprintf(cell, sizeof(cell), "0x%" PRIx64, address);
     grid_add_text(grid, cell, NULL);
+}
+
+/* In a stream without regard to the cells: the same columns in every table. */
+static size_t grid_get_width(const struct grid *grid, size_t place)
+{
+    const struct grid_column *column = &grid->columns[place];
+    size_t widest = grid->widths[place];
+
+    if (grid->style->is_stream) {
+        widest = (size_t)column->steady_width;
+    } else if (column->is_cut && widest > GRID_SHORT_WIDTH) {
+        widest = GRID_SHORT_WIDTH;
+    }
+    return widest > strlen(column->name) ? widest : strlen(column->name);
+}
+
+/* Hides the spare columns that the terminal has no room for. */
+static void grid_choose_columns(struct grid *grid)
+{
+    size_t needed = 0;
+
+    for (size_t i = 0; i < grid->column_count; i++) {
+        needed += grid->columns[i].spare == 0 ? grid_get_width(grid, i) + 1 : 0;
+    }
+    for (int spare = 1; spare <= GRID_SPARE_MAX; spare++) {
+        for (size_t i = 0; i < grid->column_count; i++) {
+            size_t width = grid_get_width(grid, i) + 1;
+
+            if (grid->columns[i].spare != spare) {
+                continue;
+            }
+            if (needed + width <= grid->style->width + 1) { /* no gap after the last */
+                needed += width;
+            } else {
+                grid_check(scols_column_set_flags(scols_table_get_column(grid->table, i),
+                                                  SCOLS_FL_RIGHT | SCOLS_FL_HIDDEN));
+            }
+        }
+    }
 }
 
 /* A table without lines prints nothing, not even its headings, so it gets an empty one that is left
@@ -117,6 +176,9 @@ size_t grid_close(struct grid *grid)
 {
     size_t lines = scols_table_get_nlines(grid->table);
 
+    if (grid->style->is_terminal) {
+        grid_choose_columns(grid);
+    }
     if (lines > 0) {
         grid_check(scols_print_table(grid->table));
         lines += grid->style->has_headings;

@@ -20,11 +20,17 @@ struct grid_column {
     bool is_number;   /* to the right */
     bool is_cut;      /* on a terminal, at its edge: one column, the last */
     int steady_width; /* when tables follow each other */
+    int spare;        /* on a terminal only where there is room: 1 first; 0: always */
 };
+
+enum { GRID_COLUMNS_MAX = 16 };
 
 struct grid {
     struct libscols_table *table;
     const struct emit_style *style;
+    const struct grid_column *columns; /* the caller's, until grid_close */
+    size_t column_count;
+    size_t widths[GRID_COLUMNS_MAX]; /* of the widest cell so far */
     struct libscols_line *line;
     size_t cell;
 };
@@ -41,6 +47,7 @@ void grid_add_text(struct grid *grid, const char *text, const char *color);
 void grid_add_foreign(struct grid *grid, const char *text);
 void grid_add_number(struct grid *grid, uint64_t number, const char *color);
 void grid_add_bytes(struct grid *grid, uint64_t bytes);
+void grid_add_difference(struct grid *grid, int64_t bytes); /* below 0: "-2M" */
 void grid_add_age(struct grid *grid, uint64_t seconds);
 void grid_add_address(struct grid *grid, uint64_t address);
 

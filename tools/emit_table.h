@@ -13,6 +13,8 @@
 struct emit_style {
     FILE *out;
     bool is_terminal; /* long commands are cut at its edge */
+    size_t width;     /* of the terminal, when the program began: which columns have room in it does
+                         not change while their headings stand above */
     bool is_utf8;     /* the reader's terminal shows more than ASCII */
     bool has_colors;
     bool has_headings;

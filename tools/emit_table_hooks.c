@@ -9,10 +9,10 @@
 size_t emit_table_hooks(const struct emit_style *style)
 {
     static const struct grid_column columns[] = {
-        {"SYMBOL", false, false, 0},
-        {"ROOM", false, false, 0},
-        {"ROLE", false, false, 0},
-        {"TEXT", false, true, 0},
+        {"SYMBOL", false, false, 0, 0},
+        {"ROOM", false, false, 0, 0},
+        {"ROLE", false, false, 0, 0},
+        {"TEXT", false, true, 0, 0},
     };
     struct grid grid;
 

@@ -56,9 +56,21 @@ bool ticks_wait(void)
     return !ticks_interrupted;
 }
 
-size_t ticks_get_terminal_height(void)
+static struct winsize ticks_get_terminal(void)
 {
     struct winsize size;
 
-    return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+    return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0
+               ? size
+               : (struct winsize){0};
+}
+
+size_t ticks_get_terminal_height(void)
+{
+    return ticks_get_terminal().ws_row;
+}
+
+size_t ticks_get_terminal_width(void)
+{
+    return ticks_get_terminal().ws_col;
 }

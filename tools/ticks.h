@@ -19,4 +19,7 @@ bool ticks_wait(void);
 /* Lines of the terminal on stdout; 0 if it is none. */
 size_t ticks_get_terminal_height(void);
 
+/* Its columns, likewise. */
+size_t ticks_get_terminal_width(void);
+
 #endif
