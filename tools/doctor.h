@@ -58,4 +58,9 @@ void doctor_add(struct doctor *doctor, enum doctor_level level, int32_t pid, con
 void doctor_examine_process(const struct doctor_request *request, int32_t pid,
                             struct doctor *doctor);
 
+/* Of a live process: what its overhead rests on, and what nothing explains. In doctor_overhead.c.
+ */
+void doctor_examine_overhead(const struct gpulimit_ledger *ledger, int32_t pid,
+                             struct doctor *doctor);
+
 #endif

@@ -301,6 +301,7 @@ static void patient_examine_ledger(struct patient *patient)
     PATIENT_ADD(patient, DOCTOR_OK, "ledger", memory_print("%s", patient->ledger->path), NULL);
     patient_examine_versions(patient);
     patient_examine_limit(patient);
+    doctor_examine_overhead(patient->ledger, patient->pid, patient->doctor);
     patient_examine_hooks(patient);
     patient_examine_gaps(patient);
 }

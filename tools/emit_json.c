@@ -55,8 +55,9 @@ static json_t *emit_kinds(const struct gpulimit_ledger_device *device)
     return kinds;
 }
 
-static json_t *emit_device(const struct gpulimit_ledger_device *device)
+static json_t *emit_device(const struct view_row *row)
 {
+    const struct gpulimit_ledger_device *device = row->device;
     json_t *object = json_object();
 
     emit_set(object, "gpu_index", emit_number(device->gpu_index));
@@ -66,6 +67,9 @@ static json_t *emit_device(const struct gpulimit_ledger_device *device)
     if (device->limit_bytes == GPULIMIT_NO_LIMIT) {
         emit_set(object, "limit_bytes", json_null()); /* keeps its place */
     }
+    emit_set(object, "untracked_bytes",
+             row->has_untracked ? json_integer(row->untracked_bytes) : json_null());
+    emit_set(object, "truth_source", json_string(gpulimit_reader_truth_name(device->truth_source)));
     emit_set(object, "by_kind", emit_kinds(device));
     return object;
 }
@@ -91,14 +95,16 @@ static json_t *emit_allocation(const struct view *view, const struct gpulimit_le
     return object;
 }
 
-static bool emit_is_shown(const struct view *view, const struct gpulimit_ledger_device *device)
+/* NULL: the view does not show the device. */
+static const struct view_row *emit_find_row(const struct view *view,
+                                            const struct gpulimit_ledger_device *device)
 {
     for (size_t i = 0; i < view->row_count; i++) {
         if (view->rows[i].device == device) {
-            return true;
+            return &view->rows[i];
         }
     }
-    return false;
+    return NULL;
 }
 
 static json_t *emit_allocations(const struct view *view, const struct gpulimit_ledger *ledger)
@@ -107,7 +113,7 @@ static json_t *emit_allocations(const struct view *view, const struct gpulimit_l
     bool is_shown[GPULIMIT_DEVICES];
 
     for (uint32_t i = 0; i < ledger->device_count; i++) {
-        is_shown[i] = emit_is_shown(view, &ledger->devices[i]);
+        is_shown[i] = emit_find_row(view, &ledger->devices[i]) != NULL;
     }
     for (uint32_t i = 0; i < ledger->entry_count; i++) {
         if (is_shown[ledger->entries[i].device]) {
@@ -128,8 +134,10 @@ static json_t *emit_process(const struct view *view, const struct gpulimit_ledge
         emit_append(command, emit_text(ledger->arguments[i]));
     }
     for (uint32_t i = 0; i < ledger->device_count; i++) {
-        if (emit_is_shown(view, &ledger->devices[i])) {
-            emit_append(devices, emit_device(&ledger->devices[i]));
+        const struct view_row *row = emit_find_row(view, &ledger->devices[i]);
+
+        if (row) {
+            emit_append(devices, emit_device(row));
         }
     }
     emit_set(object, "pid", json_integer(ledger->pid));

@@ -61,36 +61,49 @@ static void emit_use(struct grid *grid, const struct gpulimit_ledger_device *dev
     grid_add_text(grid, cell, emit_choose_use_color(view_get_use(device)));
 }
 
-static void emit_device(struct grid *grid, const struct gpulimit_ledger_device *device)
+static void emit_device(struct grid *grid, const struct view_row *row)
 {
+    const struct gpulimit_ledger_device *device = row->device;
+
     grid_add_bytes(grid, device->charged_bytes);
     emit_use(grid, device);
     grid_add_bytes(grid, device->peak_bytes);
+    if (device->truth_source != GPULIMIT_TRUTH_OFF) {
+        grid_add_bytes(grid, device->overhead_bytes);
+    } else {
+        grid_add_text(grid, "-", NULL);
+    }
+    if (row->has_untracked) {
+        grid_add_difference(grid, row->untracked_bytes);
+    } else {
+        grid_add_text(grid, "-", NULL);
+    }
     grid_add_number(grid, device->live_allocations, NULL);
     grid_add_number(grid, device->denials, device->denials > 0 ? GRID_BOLD_RED : NULL);
 }
 
 size_t emit_table_processes(const struct view *view, const struct emit_style *style)
 {
-    static const struct grid_column with_states[] = {
-        {"GPU", true, false, 3},  {"PID", true, false, 6},    {"USER", false, false, 6},
-        {"USED", true, false, 7}, {"LIMIT", true, false, 6},  {"USE%", true, false, 4},
-        {"PEAK", true, false, 7}, {"ALLOCS", true, false, 6}, {"DENIED", true, false, 6},
-        {"AGE", true, false, 6},  {"STATE", false, false, 6}, {"COMMAND", false, true, 7},
+    enum { EMIT_STATE = 12, EMIT_DEVICE_CELLS = 8 };
+    static const struct grid_column all[] = {
+        {"GPU", true, false, 3, 0},       {"PID", true, false, 6, 0},
+        {"USER", false, false, 6, 0},     {"USED", true, false, 7, 0},
+        {"LIMIT", true, false, 6, 0},     {"USE%", true, false, 4, 0},
+        {"PEAK", true, false, 7, 0},      {"OVERHEAD", true, false, 8, 1},
+        {"UNTRACKED", true, false, 9, 3}, {"ALLOCS", true, false, 6, 2},
+        {"DENIED", true, false, 6, 0},    {"AGE", true, false, 6, 0},
+        {"STATE", false, false, 6, 0},    {"COMMAND", false, true, 10, 0},
     };
-    static const struct grid_column without_states[] = {
-        {"GPU", true, false, 3},  {"PID", true, false, 6},     {"USER", false, false, 6},
-        {"USED", true, false, 7}, {"LIMIT", true, false, 6},   {"USE%", true, false, 4},
-        {"PEAK", true, false, 7}, {"ALLOCS", true, false, 6},  {"DENIED", true, false, 6},
-        {"AGE", true, false, 6},  {"COMMAND", false, true, 7},
-    };
+    struct grid_column columns[EMIT_COUNT(all)];
+    size_t count = 0;
     struct grid grid;
 
-    if (style->has_states) {
-        grid_open(with_states, EMIT_COUNT(with_states), style, &grid);
-    } else {
-        grid_open(without_states, EMIT_COUNT(without_states), style, &grid);
+    for (size_t i = 0; i < EMIT_COUNT(all); i++) {
+        if (i != EMIT_STATE || style->has_states) {
+            columns[count++] = all[i];
+        }
     }
+    grid_open(columns, count, style, &grid);
     for (size_t i = 0; i < view->row_count; i++) {
         const struct gpulimit_ledger *ledger = view->rows[i].ledger;
         const struct gpulimit_ledger_device *device = view->rows[i].device;
@@ -104,9 +117,9 @@ size_t emit_table_processes(const struct view *view, const struct emit_style *st
         grid_add_number(&grid, (uint64_t)ledger->pid, NULL);
         grid_add_foreign(&grid, users_get_name(ledger->owner_uid));
         if (device) {
-            emit_device(&grid, device);
+            emit_device(&grid, &view->rows[i]);
         } else {
-            for (int cell = 0; cell < 6; cell++) {
+            for (int cell = 0; cell < EMIT_DEVICE_CELLS; cell++) {
                 grid_add_text(&grid, "-", NULL);
             }
         }

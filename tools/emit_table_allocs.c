@@ -43,12 +43,24 @@ static const struct {
         void (*emit)(struct grid *grid, const struct groups_item *item);
     } parts[2]; /* emit NULL: none */
 } emit_keys[] = {
-    [GROUPS_BY_API] = {{{{"KIND", false, false, 8}, emit_kind},
-                        {{"API", false, false, 0}, emit_api}}},
-    [GROUPS_BY_KIND] = {{{{"KIND", false, false, 8}, emit_kind}}},
-    [GROUPS_BY_THREAD] = {{{{"THREAD", true, false, 7}, emit_thread}}},
-    [GROUPS_BY_SIZE] = {{{{"SIZE", true, false, 9}, emit_size}}},
+    [GROUPS_BY_API] = {{{{"KIND", false, false, 8, 0}, emit_kind},
+                        {{"API", false, false, 0, 0}, emit_api}}},
+    [GROUPS_BY_KIND] = {{{{"KIND", false, false, 8, 0}, emit_kind}}},
+    [GROUPS_BY_THREAD] = {{{{"THREAD", true, false, 7, 0}, emit_thread}}},
+    [GROUPS_BY_SIZE] = {{{{"SIZE", true, false, 9, 0}, emit_size}}},
 };
+
+/* In the columns of GROUPS_BY_API. */
+static void emit_part(struct grid *grid, enum groups_part part)
+{
+    if (part == GROUPS_IDLE) {
+        grid_add_text(grid, gpulimit_reader_kind_name(GPULIMIT_KIND_ASYNC), NULL);
+        grid_add_text(grid, "(idle in pools)", NULL);
+    } else {
+        grid_add_text(grid, "overhead", NULL);
+        grid_add_text(grid, "(context, code, streams)", NULL);
+    }
+}
 
 static void emit_group(struct grid *grid, const struct group *group, enum groups_key key)
 {
@@ -60,8 +72,7 @@ static void emit_group(struct grid *grid, const struct group *group, enum groups
         grid_add_text(grid, "-", NULL);
         grid_add_text(grid, "-", NULL);
         grid_add_text(grid, "-", NULL);
-        grid_add_text(grid, gpulimit_reader_kind_name(GPULIMIT_KIND_ASYNC), NULL);
-        grid_add_text(grid, "(idle in pools)", NULL);
+        emit_part(grid, group->part);
         return;
     }
     grid_add_number(grid, group->count, NULL);
@@ -75,8 +86,8 @@ static void emit_group(struct grid *grid, const struct group *group, enum groups
 size_t emit_table_groups(const struct groups *groups, const struct emit_style *style)
 {
     static const struct grid_column common[] = {
-        {"GPU", true, false, 3},   {"PID", true, false, 6},     {"BYTES", true, false, 8},
-        {"COUNT", true, false, 6}, {"LARGEST", true, false, 8}, {"OLDEST", true, false, 6},
+        {"GPU", true, false, 3, 0},   {"PID", true, false, 6, 0},     {"BYTES", true, false, 8, 0},
+        {"COUNT", true, false, 6, 0}, {"LARGEST", true, false, 8, 0}, {"OLDEST", true, false, 6, 0},
     };
     struct grid_column columns[EMIT_COLUMNS_MAX];
     size_t count = 0;
@@ -99,9 +110,11 @@ size_t emit_table_allocations(const struct view *view, const struct groups *grou
                               const struct emit_style *style)
 {
     static const struct grid_column columns[] = {
-        {"GPU", true, false, 3},  {"PID", true, false, 6},       {"ADDRESS", false, false, 14},
-        {"SIZE", true, false, 8}, {"COMMITTED", true, false, 9}, {"KIND", false, false, 8},
-        {"API", false, false, 0}, {"THREAD", true, false, 7},    {"AGE", true, false, 6},
+        {"GPU", true, false, 3, 0},       {"PID", true, false, 6, 0},
+        {"ADDRESS", false, false, 14, 0}, {"SIZE", true, false, 8, 0},
+        {"COMMITTED", true, false, 9, 0}, {"KIND", false, false, 8, 0},
+        {"API", false, false, 0, 0},      {"THREAD", true, false, 7, 0},
+        {"AGE", true, false, 6, 0},
     };
     struct grid grid;
 

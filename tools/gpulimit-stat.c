@@ -15,6 +15,7 @@
 #include "emit_table.h"
 #include "options.h"
 #include "ticks.h"
+#include "untracked.h"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_UNREADABLE = 3, EXIT_INTERRUPTED = 130 };
 
@@ -35,6 +36,7 @@ static struct emit_style stat_choose_style(const struct options *options)
     return (struct emit_style){
         .out = stdout,
         .is_terminal = isatty(STDOUT_FILENO),
+        .width = ticks_get_terminal_width(),
         .is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
         .has_colors = stat_wants_colors(options->color),
         .has_headings = options->has_headings,
@@ -181,6 +183,9 @@ static void stat_look(const struct options *options, const struct emit_style *st
     stat_take_snapshot(options, &snapshot);
     view_open(&snapshot, &options->filter, &view);
     view_warn(&view, stat_wants_entries(options), &snapshot.warnings);
+    if (options->is_json || options->verb == VERB_LIST) {
+        untracked_fill(&view);
+    }
     look->is_over = options->filter.pid_count > 0 && view.row_count == 0;
     stat_print(options, &snapshot, &view, style, look);
     fflush(stdout); /* before stderr, for those who look at both */

@@ -103,7 +103,7 @@ static int groups_sort_by_size(const void *first, const void *second)
     return order != 0 ? order : groups_compare_numbers(a->entry->address, b->entry->address);
 }
 
-/* Idle pools behind allocations of the same size. */
+/* What is no allocation behind allocations of the same size. */
 static uint64_t groups_get_address(const struct group *group)
 {
     return group->example ? group->example->entry->address : UINT64_MAX;
@@ -118,8 +118,10 @@ static int groups_sort_by_bytes(const void *first, const void *second)
     if (order == 0) {
         order = groups_compare_numbers(b->count, a->count);
     }
-    return order != 0 ? order
-                      : groups_compare_numbers(groups_get_address(a), groups_get_address(b));
+    if (order == 0) {
+        order = groups_compare_numbers(groups_get_address(a), groups_get_address(b));
+    }
+    return order != 0 ? order : groups_compare_numbers(a->part, b->part);
 }
 
 static void groups_add_items(const struct view_row *row, uint64_t min_bytes, struct groups *groups)
@@ -165,6 +167,14 @@ static void groups_add_up(const struct view *view, struct groups *groups)
     }
 }
 
+static void groups_add_part(const struct view_row *row, enum groups_part part, uint64_t bytes,
+                            struct groups *groups)
+{
+    groups->list = memory_grow(groups->list, groups->count, sizeof(*groups->list));
+    groups->list[groups->count++] =
+        (struct group){.part = part, .ledger = row->ledger, .device = row->device, .bytes = bytes};
+}
+
 /* An entry of a pool is charged as the pool's reserve, of which it is a part; the rest is nobody's.
  */
 static void groups_add_idle(const struct view_row *row, struct groups *groups)
@@ -180,9 +190,15 @@ static void groups_add_idle(const struct view_row *row, struct groups *groups)
         }
     }
     if (ledger->count_mode == GPULIMIT_COUNT_PROCESS && held_bytes > used_bytes) {
-        groups->list = memory_grow(groups->list, groups->count, sizeof(*groups->list));
-        groups->list[groups->count++] = (struct group){
-            .ledger = ledger, .device = row->device, .bytes = held_bytes - used_bytes};
+        groups_add_part(row, GROUPS_IDLE, held_bytes - used_bytes, groups);
+    }
+}
+
+static void groups_add_overhead(const struct view_row *row, struct groups *groups)
+{
+    if (row->device && row->device->overhead_bytes > 0 &&
+        row->ledger->count_mode == GPULIMIT_COUNT_PROCESS) {
+        groups_add_part(row, GROUPS_OVERHEAD, row->device->overhead_bytes, groups);
     }
 }
 
@@ -213,6 +229,7 @@ void groups_open(const struct view *view, const struct groups_filter *filter, st
     groups_add_up(view, groups);
     for (size_t i = 0; key == GROUPS_BY_API && filter->min_bytes == 0 && i < view->row_count; i++) {
         groups_add_idle(&view->rows[i], groups);
+        groups_add_overhead(&view->rows[i], groups);
     }
     if (groups->count > 0) {
         qsort(groups->list, groups->count, sizeof(*groups->list), groups_sort_by_bytes);

@@ -25,14 +25,20 @@ struct groups_item {
     uint64_t bytes; /* by the process's way of counting: committed, or requested */
 };
 
-/* Allocations of one process on one device that agree in the key. By API there is one kind of group
- * more: what the process's pools hold in reserve and no allocation uses, so that the sum is what is
- * charged. */
+/* What a group is of. By API there are groups of what is charged beyond the allocations, so that
+ * the sum is what is charged. */
+enum groups_part {
+    GROUPS_ALLOCATIONS,
+    GROUPS_IDLE,     /* what the process's pools hold in reserve and no allocation uses */
+    GROUPS_OVERHEAD, /* what the driver takes outside any allocation */
+};
+
+/* Allocations of one process on one device that agree in the key, or one of the parts beyond. */
 struct group {
+    enum groups_part part;
     const struct gpulimit_ledger *ledger;
     const struct gpulimit_ledger_device *device;
-    const struct groups_item
-        *example; /* one of them, for what the key tells; NULL: idle in pools */
+    const struct groups_item *example; /* an allocation, for what the key tells; else NULL */
     uint64_t bytes;
     uint64_t count;
     uint64_t largest_bytes;
