@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * gpulimit-stat doctor: what it finds wrong with a machine and with processes, and that it finds
- * nothing wrong where nothing is. The processes are children of the test: for the doctor a process
- * runs under the library if it maps a file of that name.
+ * nothing wrong where nothing is.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,163 +10,17 @@
 
 #include <cmocka.h>
 
-#include <fcntl.h>
 #include <jansson.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../cannot.h"
-#include "tool_run.h"
+#include "patient.h"
 
 #define STAT "gpulimit-stat"
-
-static char test_files[] = "/tmp/test_doctor.XXXXXX"; /* what the children map */
-static pid_t test_child;
-static char test_pid[16];
-
-/* ---- the children ---- */
-
-static void test_map(const char *name)
-{
-    char path[128];
-    int fd;
-
-    snprintf(path, sizeof(path), "%s/%s", test_files, name);
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0 || ftruncate(fd, 4096) != 0 ||
-        mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED) {
-        _exit(1);
-    }
-}
-
-/* What a child looks like. */
-struct looks {
-    bool has_library, has_driver, has_ledger;
-    void (*change)(struct fixture *fixture); /* of the ledger, or NULL */
-};
-
-static void test_live(const struct looks *looks)
-{
-    if (looks->has_library) {
-        test_map("libgpulimit.so");
-    }
-    if (looks->has_driver) {
-        test_map("libcuda.so.580.159");
-    }
-    if (looks->has_ledger) {
-        struct fixture fixture;
-        char name[16];
-
-        fixture_open(&fixture, 60);
-        fixture_set_identity(&fixture);
-        strcpy(fixture.header->library_version, GPULIMIT_VERSION);
-        strcpy(fixture.header->limit_text, "0=1G");
-        fixture_add_device(&fixture, 0)->denials = 4;
-        if (looks->change) {
-            looks->change(&fixture);
-        }
-        snprintf(name, sizeof(name), "%d", getpid());
-        folder_add(&fixture, name, true);
-    }
-}
-
-/* A process that has just begun a program has no arguments yet, and no environment. */
-static void test_wait_until_asleep(void)
-{
-    char path[64];
-    char state = '?';
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", test_child);
-    for (int tries = 0; tries < 1000 && state != 'S'; tries++) {
-        FILE *file = fopen(path, "re");
-
-        assert_non_null(file);
-        assert_int_equal(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
-        fclose(file);
-        usleep(state != 'S' ? 5000 : 0);
-    }
-    assert_int_equal(state, 'S');
-}
-
-/* Starts a child and waits until it looks as it should. `words`, if not NULL: it becomes that
- * program. */
-static void test_start(const struct looks *looks, const char *variable, const char *const words[])
-{
-    int ready[2];
-    char byte;
-
-    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
-    test_child = fork();
-    if (test_child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        unsetenv("LD_PRELOAD");
-        if (variable) {
-            putenv((char *)(uintptr_t)variable);
-        }
-        if (words) {
-            execvp(words[0], (char *const *)(uintptr_t)words);
-            _exit(1);
-        }
-        test_live(looks);
-        close(ready[1]);
-        for (;;) {
-            pause();
-        }
-    }
-    assert_true(test_child > 0);
-    close(ready[1]);
-    assert_int_equal(read(ready[0], &byte, 1), 0);
-    close(ready[0]);
-    test_wait_until_asleep();
-    snprintf(test_pid, sizeof(test_pid), "%d", test_child);
-}
-
-static void test_stop(void)
-{
-    if (test_child > 0) {
-        kill(test_child, SIGKILL);
-        assert_int_equal(waitpid(test_child, NULL, 0), test_child);
-        test_child = 0;
-    }
-}
-
-/* ---- what is expected ---- */
-
-/* Runs the doctor on the child. The output has to hold each of the lines, "@" standing for the
- * child's number, and to end with the last of them. */
-static void test_expect(int status, const char *const lines[])
-{
-    struct tool_result result;
-    const char *last = NULL;
-
-    TOOL_RUN(&result, STAT, "doctor", "-p", test_pid);
-    for (size_t i = 0; lines[i]; i++) {
-        char wanted[512];
-        char *end = wanted;
-
-        for (const char *at = lines[i]; *at != '\0'; at++) {
-            end += *at == '@' ? sprintf(end, "%s", test_pid) : sprintf(end, "%c", *at);
-        }
-        last = strstr(result.out, wanted);
-        if (!last) {
-            fail_msg("it does not say '%s', but:\n%s", wanted, result.out);
-        }
-    }
-    assert_non_null(last);
-    assert_string_equal(strchr(last, '\n'), "\n");
-    assert_string_equal(result.err, "");
-    assert_int_equal(result.status, status);
-    tool_forget(&result);
-}
-
-#define TEST_EXPECT(_status, ...) test_expect(_status, (const char *const[]){__VA_ARGS__, NULL})
 
 /* ---- a machine ---- */
 
@@ -202,15 +55,16 @@ static void test_missing_folder_is_wrong(void **state)
 
 static void test_running_processes_are_told_in_short(void **state)
 {
-    static const struct looks looks = {.has_library = true, .has_driver = true, .has_ledger = true};
+    static const struct patient_looks looks = {
+        .has_library = true, .has_driver = true, .has_ledger = true};
     struct tool_result result;
     char wanted[128];
 
     (void)state;
-    test_start(&looks, NULL, NULL);
+    patient_start(&looks, NULL, NULL);
     TOOL_RUN(&result, STAT, "doctor");
     snprintf(wanted, sizeof(wanted), "\nok   %s process: runs under its limit\nAll is well.\n",
-             test_pid);
+             patient_pid);
     assert_non_null(strstr(result.out, wanted));
     assert_non_null(strstr(result.out, "ledgers: 1 of running processes"));
     assert_int_equal(result.status, 0);
@@ -237,20 +91,24 @@ static void test_a_damaged_ledger_is_told(void **state)
 
 static void test_process_under_its_limit_is_well(void **state)
 {
-    static const struct looks looks = {.has_library = true, .has_driver = true, .has_ledger = true};
+    static const struct patient_looks looks = {
+        .has_library = true, .has_driver = true, .has_ledger = true};
     char library[128];
     char ledger[128];
 
     (void)state;
-    test_start(&looks, NULL, NULL);
-    snprintf(library, sizeof(library), "ok   @ library: %s/libgpulimit.so is loaded\n", test_files);
+    patient_start(&looks, NULL, NULL);
+    snprintf(library, sizeof(library), "ok   @ library: %s/libgpulimit.so is loaded\n",
+             patient_folder);
     snprintf(ledger, sizeof(ledger), "ok   @ ledger: %s/gpulimit.@\n", folder_get_path());
-    TEST_EXPECT(0, "ok   @ process: runs: ", library, ledger,
-                "ok   @ version: library and gpulimit-stat are both " GPULIMIT_VERSION "\n",
-                "ok   @ limit: 1024M on GPU 0 (GPU_LIMIT_MB=0=1G; counted is what the driver holds "
-                "for the process)\n",
-                "ok   @ hooks: allocations pass through the library: 3 so far, and 4 refused\n",
-                "All is well.\n");
+    PATIENT_EXPECT(
+        0, "ok   @ process: runs: ", library, ledger,
+        "ok   @ version: library and gpulimit-stat are both " GPULIMIT_VERSION "\n",
+        "ok   @ limit: 1024M on GPU 0 (GPU_LIMIT_MB=0=1G; counted is what the driver holds "
+        "for the process)\n",
+        "ok   @ overhead: 16M on GPU 0, by NVML's figure for the process\n",
+        "ok   @ hooks: allocations pass through the library: 3 so far, and 4 refused\n",
+        "All is well.\n");
 }
 
 static void test_change_much(struct fixture *fixture)
@@ -266,28 +124,29 @@ static void test_change_much(struct fixture *fixture)
 
 static void test_things_worth_knowing_are_no_failure(void **state)
 {
-    static const struct looks looks = {
+    static const struct patient_looks looks = {
         .has_library = true, .has_driver = true, .has_ledger = true, .change = test_change_much};
 
     (void)state;
-    test_start(&looks, NULL, NULL);
-    TEST_EXPECT(0, "warn @ version: the library is 0.0.9, gpulimit-stat is " GPULIMIT_VERSION "\n",
-                "warn @ limit: none: GPU_LIMIT_MB was not set, so nothing is refused\n",
-                "warn @ hooks: no allocation has passed through the library yet\n",
-                "warn @ functions: the driver is newer than the library, which does not know: "
-                "cuMemHoard, cuMemAlloc",
-                "warn @ entries: 12 live allocations are counted, but not listed",
-                "Nothing is wrong; 5 things are worth knowing.\n");
+    patient_start(&looks, NULL, NULL);
+    PATIENT_EXPECT(0,
+                   "warn @ version: the library is 0.0.9, gpulimit-stat is " GPULIMIT_VERSION "\n",
+                   "warn @ limit: none: GPU_LIMIT_MB was not set, so nothing is refused\n",
+                   "warn @ hooks: no allocation has passed through the library yet\n",
+                   "warn @ functions: the driver is newer than the library, which does not know: "
+                   "cuMemHoard, cuMemAlloc",
+                   "warn @ entries: 12 live allocations are counted, but not listed",
+                   "Nothing is wrong; 5 things are worth knowing.\n");
 }
 
 static void test_process_before_its_first_cuda_call(void **state)
 {
-    static const struct looks looks = {.has_library = true};
+    static const struct patient_looks looks = {.has_library = true};
 
     (void)state;
-    test_start(&looks, NULL, NULL);
-    TEST_EXPECT(0, "warn @ ledger: none yet: the process has not loaded the CUDA driver\n",
-                "Nothing is wrong; 1 thing is worth knowing.\n");
+    patient_start(&looks, NULL, NULL);
+    PATIENT_EXPECT(0, "warn @ ledger: none yet: the process has not loaded the CUDA driver\n",
+                   "Nothing is wrong; 1 thing is worth knowing.\n");
 }
 
 /* ---- processes that are not ---- */
@@ -295,23 +154,23 @@ static void test_process_before_its_first_cuda_call(void **state)
 /* This test's own environment, and so the children's, names no folder: theirs is /dev/shm. */
 static void test_ledger_in_another_folder(void **state)
 {
-    static const struct looks looks = {.has_library = true, .has_driver = true};
+    static const struct patient_looks looks = {.has_library = true, .has_driver = true};
 
     (void)state;
-    test_start(&looks, NULL, NULL);
-    TEST_EXPECT(0, "warn @ ledger: none here: the process keeps its own in /dev/shm\n",
-                "     Look there: gpulimit-stat doctor -p @ --ledger-dir /dev/shm\n",
-                "Nothing is wrong; 1 thing is worth knowing.\n");
+    patient_start(&looks, NULL, NULL);
+    PATIENT_EXPECT(0, "warn @ ledger: none here: the process keeps its own in /dev/shm\n",
+                   "     Look there: gpulimit-stat doctor -p @ --ledger-dir /dev/shm\n",
+                   "Nothing is wrong; 1 thing is worth knowing.\n");
 }
 
 static void test_driver_but_no_ledger_where_it_should_be(void **state)
 {
-    static const struct looks looks = {.has_library = true, .has_driver = true};
+    static const struct patient_looks looks = {.has_library = true, .has_driver = true};
     struct tool_result result;
 
     (void)state;
-    test_start(&looks, NULL, NULL);
-    TOOL_RUN(&result, STAT, "doctor", "-p", test_pid, "--ledger-dir", "/dev/shm");
+    patient_start(&looks, NULL, NULL);
+    TOOL_RUN(&result, STAT, "doctor", "-p", patient_pid, "--ledger-dir", "/dev/shm");
     assert_non_null(
         strstr(result.out, " ledger: none, although the process has loaded the CUDA driver\n"));
     assert_int_equal(result.status, 1);
@@ -321,29 +180,31 @@ static void test_driver_but_no_ledger_where_it_should_be(void **state)
 static void test_process_without_the_library_is_told_how_to_start(void **state)
 {
     (void)state;
-    test_start(NULL, NULL, (const char *const[]){"sleep", "100", NULL});
-    TEST_EXPECT(1,
-                "FAIL @ library: not loaded: LD_PRELOAD was not set when the process was started\n"
-                "     Start it with: gpulimit-run -m 1G -- sleep 100\n",
-                "1 thing is wrong.\n");
+    patient_start(NULL, NULL, (const char *const[]){"sleep", "100", NULL});
+    PATIENT_EXPECT(
+        1,
+        "FAIL @ library: not loaded: LD_PRELOAD was not set when the process was started\n"
+        "     Start it with: gpulimit-run -m 1G -- sleep 100\n",
+        "1 thing is wrong.\n");
 }
 
 static void test_another_librarys_preload_is_named(void **state)
 {
     (void)state;
-    test_start(NULL, "LD_PRELOAD=libm.so.6", (const char *const[]){"sleep", "100", NULL});
-    TEST_EXPECT(1, "FAIL @ library: not loaded: LD_PRELOAD was 'libm.so.6' when", "1 thing is ");
+    patient_start(NULL, "LD_PRELOAD=libm.so.6", (const char *const[]){"sleep", "100", NULL});
+    PATIENT_EXPECT(1, "FAIL @ library: not loaded: LD_PRELOAD was 'libm.so.6' when", "1 thing is ");
 }
 
 static void test_preload_of_a_file_that_is_not_there(void **state)
 {
     (void)state;
-    test_start(NULL, "LD_PRELOAD=/nonexistent/libgpulimit.so",
-               (const char *const[]){"sh", "-c", "exec 2>&-; exec sleep 100", NULL});
-    TEST_EXPECT(1,
-                "FAIL @ library: not loaded: LD_PRELOAD is '/nonexistent/libgpulimit.so', but the "
-                "process sees no such file\n",
-                "1 thing is wrong.\n");
+    patient_start(NULL, "LD_PRELOAD=/nonexistent/libgpulimit.so",
+                  (const char *const[]){"sh", "-c", "exec 2>&-; exec sleep 100", NULL});
+    PATIENT_EXPECT(
+        1,
+        "FAIL @ library: not loaded: LD_PRELOAD is '/nonexistent/libgpulimit.so', but the "
+        "process sees no such file\n",
+        "1 thing is wrong.\n");
 }
 
 static void test_static_program_is_recognised(void **state)
@@ -355,9 +216,9 @@ static void test_static_program_is_recognised(void **state)
         CANNOT_BE_SEEN("libc's archive for static programs is not installed");
         return;
     }
-    test_start(NULL, NULL, (const char *const[]){program, NULL});
-    TEST_EXPECT(1, "FAIL @ library: not loaded: the program is linked statically with libc",
-                "1 thing is wrong.\n");
+    patient_start(NULL, NULL, (const char *const[]){program, NULL});
+    PATIENT_EXPECT(1, "FAIL @ library: not loaded: the program is linked statically with libc",
+                   "1 thing is wrong.\n");
 }
 
 /* A program that runs with another group than its caller's. Only root can arrange and see that. */
@@ -371,19 +232,19 @@ static void test_set_gid_program_is_recognised(void **state)
         CANNOT_BE_SEEN("only root can make a set-gid program of another group");
         return;
     }
-    snprintf(path, sizeof(path), "%s/sleep", test_files);
+    snprintf(path, sizeof(path), "%s/sleep", patient_folder);
     snprintf(command, sizeof(command), "cp \"$(command -v sleep)\" %s", path);
     assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): a fixed command */
     assert_int_equal(chown(path, 0, 1), 0);
     assert_int_equal(chmod(path, 02755), 0);
-    test_start(NULL, NULL, (const char *const[]){path, "100", NULL});
+    patient_start(NULL, NULL, (const char *const[]){path, "100", NULL});
     if (system("findmnt -n -o OPTIONS -T /tmp | grep -q nosuid") == 0) { /* NOLINT(cert-env33-c) */
-        test_stop();
+        patient_stop();
         CANNOT_BE_SEEN("/tmp is mounted nosuid");
         return;
     }
-    TEST_EXPECT(1, "FAIL @ library: not loaded: the program runs set-uid, set-gid",
-                "1 thing is wrong.\n");
+    PATIENT_EXPECT(1, "FAIL @ library: not loaded: the program runs set-uid, set-gid",
+                   "1 thing is wrong.\n");
 }
 
 static void test_processes_that_are_gone(void **state)
@@ -411,8 +272,8 @@ static void test_json_has_every_finding(void **state)
     const json_t *finding;
 
     (void)state;
-    test_start(NULL, NULL, (const char *const[]){"sleep", "100", NULL});
-    TOOL_RUN(&result, STAT, "doctor", "--json", "-p", test_pid);
+    patient_start(NULL, NULL, (const char *const[]){"sleep", "100", NULL});
+    TOOL_RUN(&result, STAT, "doctor", "--json", "-p", patient_pid);
     object = json_loads(result.out, 0, NULL);
     assert_non_null(object);
     assert_string_equal(json_string_value(json_object_get(object, "schema")), "gpulimit.doctor/1");
@@ -424,7 +285,7 @@ static void test_json_has_every_finding(void **state)
     finding = json_array_get(json_object_get(object, "findings"), 3);
     assert_string_equal(json_string_value(json_object_get(finding, "level")), "fail");
     assert_string_equal(json_string_value(json_object_get(finding, "check")), "library");
-    assert_int_equal(json_integer_value(json_object_get(finding, "pid")), test_child);
+    assert_int_equal(json_integer_value(json_object_get(finding, "pid")), patient_process);
     assert_true(json_is_string(json_object_get(finding, "text")));
     assert_true(json_is_string(json_object_get(finding, "advice")));
     json_decref(object);
@@ -443,27 +304,7 @@ static void test_further_words_are_refused(void **state)
     tool_forget(&result);
 }
 
-static int test_set_up(void **state)
-{
-    strcpy(strrchr(test_files, '.'), ".XXXXXX");
-    return mkdtemp(test_files) ? folder_open(state) : -1;
-}
-
-static int test_tear_down(void **state)
-{
-    static const char *const names[] = {"libgpulimit.so", "libcuda.so.580.159", "sleep"};
-
-    test_stop();
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        char path[128];
-
-        snprintf(path, sizeof(path), "%s/%s", test_files, names[i]);
-        unlink(path);
-    }
-    return rmdir(test_files) == 0 ? folder_close(state) : -1;
-}
-
-#define TEST_CASE(_case) cmocka_unit_test_setup_teardown(_case, test_set_up, test_tear_down)
+#define TEST_CASE(_case) cmocka_unit_test_setup_teardown(_case, patient_set_up, patient_tear_down)
 
 int main(void)
 {
