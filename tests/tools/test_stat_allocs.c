@@ -44,6 +44,7 @@ static int test_set_up(void **state)
         entries[i].address = 0x7f0000000000 + i;
     }
     fixture.devices[0].by_kind[GPULIMIT_KIND_ASYNC].bytes = 32 * FIXTURE_MIB; /* a pool's reserve */
+    fixture.devices[0].overhead_bytes = 24 * FIXTURE_MIB;
     folder_add(&fixture, "1", true);
 
     fixture_open(&fixture, 9000);
@@ -73,11 +74,12 @@ static void test_expect(const char *const words[], const char *golden)
 static void test_groups_are_by_api_and_kind(void **state)
 {
     (void)state;
-    EXPECT("GPU  PID BYTES COUNT LARGEST OLDEST KIND   API\n"
-           "  0 4121   44M     3     20M  2h00m linear cuMemAlloc_v2\n"
-           "  0 4121   22M     2     12M  1h31m async  cuMemAllocAsync\n"
-           "  0 4121   10M     -       -      - async  (idle in pools)\n"
-           "  1 4122    1M     1      1M  1h05m vmm    cuMemAlloc_v2\n",
+    EXPECT("GPU  PID BYTES COUNT LARGEST OLDEST KIND     API\n"
+           "  0 4121   44M     3     20M  2h00m linear   cuMemAlloc_v2\n"
+           "  0 4121   24M     -       -      - overhead (context, code, streams)\n"
+           "  0 4121   22M     2     12M  1h31m async    cuMemAllocAsync\n"
+           "  0 4121   10M     -       -      - async    (idle in pools)\n"
+           "  1 4122    1M     1      1M  1h05m vmm      cuMemAlloc_v2\n",
            "--by", "api");
 }
 

@@ -75,6 +75,8 @@ static int test_set_up(void **state)
         device = fixture_add_device(&fixture, 0);
         device->charged_bytes = 901 * FIXTURE_MIB + FIXTURE_MIB / 4 - i;
         device->denials = i == 0 ? 3 : 0;
+        device->overhead_bytes = 518 * FIXTURE_MIB;
+        device->truth_source = i == 0 ? GPULIMIT_TRUTH_NVML : GPULIMIT_TRUTH_OFF;
         if (i == 1) {
             fixture_add_device(&fixture, 1)->limit_bytes = GPULIMIT_NO_LIMIT;
             strcpy(fixture.header->notebook, "/nfs/anna/lab3.ipynb");
@@ -93,10 +95,10 @@ static void test_live_processes_are_listed_by_use(void **state)
     TOOL_RUN(&result, STAT);
     test_expect(
         result.out,
-        "GPU  PID USER   USED LIMIT USE% PEAK ALLOCS DENIED   AGE COMMAND\n"
-        "  0 4121 @ 901.2M 1024M  88% 128M      1      3 2h14m python train.py\n"
-        "  0 4122 @ 901.2M 1024M  88% 128M      1      0 2h14m python -m ipykernel [lab3.ipynb]\n"
-        "  1 4122 @    64M     -    - 128M      1      0 2h14m python -m ipykernel [lab3.ipynb]\n");
+        "GPU  PID USER   USED LIMIT USE% PEAK OVERHEAD UNTRACKED ALLOCS DENIED   AGE COMMAND\n"
+        "  0 4121 @ 901.2M 1024M  88% 128M     518M         -      1      3 2h14m python train.py\n"
+        "  0 4122 @ 901.2M 1024M  88% 128M        -         -      1      0 2h14m python -m ipykernel [lab3.ipynb]\n"
+        "  1 4122 @    64M     -    - 128M        -         -      1      0 2h14m python -m ipykernel [lab3.ipynb]\n");
     assert_string_equal(result.err, "");
     assert_int_equal(result.status, 0);
     tool_forget(&result);
@@ -110,10 +112,10 @@ static void test_all_shows_ended_processes_and_their_state(void **state)
     TOOL_RUN(&result, STAT, "-a", "-g", "0", "--noheadings", "-b");
     test_expect(
         result.out,
-        "  0 4121 @ 945029120 1073741824  88% 134217728      1      3 2h14m live   python train.py\n"
-        "  0 4122 @ 945029119 1073741824  88% 134217728      1      0 2h14m live   python -m ipykernel [lab3.ipynb]\n"
-        "  0 4123 @ 945029118 1073741824  88% 134217728      1      0 2h14m exited python train.py\n"
-        "  0 4124 @ 945029117 1073741824  88% 134217728      1      0 2h14m stale  python train.py\n");
+        "  0 4121 @ 945029120 1073741824  88% 134217728 543162368         -      1      3 2h14m live   python train.py\n"
+        "  0 4122 @ 945029119 1073741824  88% 134217728         -         -      1      0 2h14m live   python -m ipykernel [lab3.ipynb]\n"
+        "  0 4123 @ 945029118 1073741824  88% 134217728         -         -      1      0 2h14m exited python train.py\n"
+        "  0 4124 @ 945029117 1073741824  88% 134217728         -         -      1      0 2h14m stale  python train.py\n");
     assert_int_equal(result.status, 0);
     tool_forget(&result);
 }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +106,54 @@ static void test_commands_are_cut_at_the_terminals_edge_only(void **state)
     TOOL_RUN(&result, STAT);
     assert_int_equal(test_count(result.out, "goes-on-and-on.py\n"), 2);
     tool_forget(&result);
+}
+
+static void test_narrow_terminals_have_fewer_columns(void **state)
+{
+    static const struct {
+        unsigned short width;
+        bool has_overhead, has_allocs, has_untracked;
+    } terminals[] = {{66, false, false, false},
+                     {75, true, false, false},
+                     {84, true, true, false},
+                     {120, true, true, true},
+                     {0, true, true, true}};
+    const struct passwd *user = getpwuid(geteuid());
+    size_t longer = user && strlen(user->pw_name) > 4 ? strlen(user->pw_name) - 4 : 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(terminals) / sizeof(terminals[0]); i++) {
+        struct tool_result result;
+
+        if (terminals[i].width > 0) {
+            TOOL_RUN_ON_TERMINAL(&result, 24, (unsigned short)(terminals[i].width + longer), STAT,
+                                 "--color=never");
+        } else {
+            TOOL_RUN(&result, STAT); /* a script gets all */
+        }
+        assert_int_equal(test_count(result.out, " OVERHEAD "), terminals[i].has_overhead);
+        assert_int_equal(test_count(result.out, " ALLOCS "), terminals[i].has_allocs);
+        assert_int_equal(test_count(result.out, " UNTRACKED "), terminals[i].has_untracked);
+        assert_int_equal(test_count(result.out, " DENIED "), 1);
+        tool_forget(&result);
+    }
+}
+
+static void test_short_command_is_not_cut_for_another_column(void **state)
+{
+    struct tool_result result;
+    struct fixture fixture;
+
+    (void)state;
+    fixture_open(&fixture, 60);
+    fixture.header->pid = 4131;
+    fixture_add_device(&fixture, 0);
+    folder_add(&fixture, "short", true);
+    for (unsigned short width = 70; width < 110; width++) {
+        TOOL_RUN_ON_TERMINAL(&result, 24, width, STAT, "-p", "4131");
+        assert_non_null(strstr(result.out, " python train.py\n"));
+        tool_forget(&result);
+    }
 }
 
 static void test_notebook_is_not_cut_off(void **state)
@@ -228,6 +277,8 @@ int main(void)
         TEST(test_colors_mark_use_and_denials_on_a_terminal),
         TEST(test_colors_are_off_where_nobody_wants_them),
         TEST(test_commands_are_cut_at_the_terminals_edge_only),
+        TEST(test_narrow_terminals_have_fewer_columns),
+        TEST(test_short_command_is_not_cut_for_another_column),
         TEST(test_notebook_is_not_cut_off),
         TEST(test_nothing_to_show_gives_headings_and_a_hint),
         TEST(test_stream_keeps_its_columns_and_its_pace),

@@ -214,3 +214,13 @@ void folder_add(struct fixture *fixture, const char *name, bool is_live)
         folder_locks[folder_lock_count++] = fixture_lock(path);
     }
 }
+
+void folder_add_nvml(const char *library)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/libnvidia-ml.so.1", folder_path);
+    unlink(path);
+    tool_check(library && symlink(library, path) == 0, path);
+    setenv("LD_LIBRARY_PATH", folder_path, 1);
+}

@@ -43,4 +43,7 @@ const char *folder_get_path(void);
  * fixture. */
 void folder_add(struct fixture *fixture, const char *name, bool is_live);
 
+/* Makes that library the libnvidia-ml.so.1 of all that is run from now on. */
+void folder_add_nvml(const char *library);
+
 #endif

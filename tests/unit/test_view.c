@@ -104,6 +104,48 @@ static void test_use_is_rounded_down_and_never_divides_by_zero(void **state)
     assert_int_equal(view_get_use(&device), 100);
 }
 
+static void test_only_what_is_live_and_charged_as_held_is_comparable(void **state)
+{
+    (void)state;
+    test_make();
+    assert_false(view_is_comparable(&test_ledgers[0])); /* no number that we know it by */
+    test_ledgers[0].lock_pid = 4000;
+    assert_true(view_is_comparable(&test_ledgers[0]));
+    test_ledgers[0].count_mode = GPULIMIT_COUNT_ALLOCATIONS;
+    assert_false(view_is_comparable(&test_ledgers[0]));
+    test_ledgers[2].lock_pid = 4000;
+    assert_false(view_is_comparable(&test_ledgers[2]));
+}
+
+static void test_untracked_is_the_figure_less_what_is_explained(void **state)
+{
+    struct gpulimit_ledger_device device = {.charged_bytes = 100, .hidden_bytes = 30};
+
+    (void)state;
+    assert_int_equal(view_get_explained(&device), 70);
+    device.hidden_bytes = 101; /* half-written */
+    assert_int_equal(view_get_explained(&device), 0);
+    assert_int_equal(view_get_untracked(75, 70), 5);
+    assert_int_equal(view_get_untracked(70, 70), 0);
+    assert_int_equal(view_get_untracked(70, 75), -5);
+    assert_true(view_get_untracked(UINT64_MAX, 0) == INT64_MAX);
+    assert_true(view_get_untracked(0, UINT64_MAX) == -INT64_MAX);
+}
+
+static void test_a_view_by_itself_knows_nothing_untracked(void **state)
+{
+    const struct view_filter filter = {.has_ended = true};
+    struct view view;
+
+    (void)state;
+    test_make();
+    view_open(&test_snapshot, &filter, &view);
+    for (size_t i = 0; i < view.row_count; i++) {
+        assert_false(view.rows[i].has_untracked);
+    }
+    view_close(&view);
+}
+
 static void test_ages_do_not_trust_clocks(void **state)
 {
     struct gpulimit_ledger_entry entry = {.born_mono_ns = 15 * SECOND};
@@ -164,14 +206,50 @@ static void test_groups_count_as_their_process_does(void **state)
     view_close(&view);
 }
 
+static void test_overhead_is_a_group_where_it_is_charged(void **state)
+{
+    const struct groups_filter filter = {.key = GROUPS_BY_API};
+    const struct view_filter all = {0};
+    struct groups groups;
+    struct view view;
+
+    (void)state;
+    test_make();
+    test_ledgers[0].devices[0].overhead_bytes = 50;
+    view_open(&test_snapshot, &all, &view);
+    groups_open(&view, &filter, &groups);
+    assert_int_equal(groups.count, 1);
+    assert_int_equal(groups.list[0].part, GROUPS_OVERHEAD);
+    assert_int_equal(groups.list[0].bytes, 50);
+    assert_ptr_equal(groups.list[0].device, &test_ledgers[0].devices[0]);
+    assert_null(groups.list[0].example);
+    groups_close(&groups);
+
+    groups_open(&view, &(struct groups_filter){.key = GROUPS_BY_KIND}, &groups);
+    assert_int_equal(groups.count, 0);
+    groups_close(&groups);
+    groups_open(&view, &(struct groups_filter){.key = GROUPS_BY_API, .min_bytes = 1}, &groups);
+    assert_int_equal(groups.count, 0);
+    groups_close(&groups);
+    test_ledgers[0].count_mode = GPULIMIT_COUNT_ALLOCATIONS;
+    groups_open(&view, &filter, &groups);
+    assert_int_equal(groups.count, 0);
+    groups_close(&groups);
+    view_close(&view);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_are_by_use_then_pid_and_ended_ones_left_out),
         cmocka_unit_test(test_pid_is_known_by_either_namespaces_number),
         cmocka_unit_test(test_use_is_rounded_down_and_never_divides_by_zero),
+        cmocka_unit_test(test_only_what_is_live_and_charged_as_held_is_comparable),
+        cmocka_unit_test(test_untracked_is_the_figure_less_what_is_explained),
+        cmocka_unit_test(test_a_view_by_itself_knows_nothing_untracked),
         cmocka_unit_test(test_ages_do_not_trust_clocks),
         cmocka_unit_test(test_groups_count_as_their_process_does),
+        cmocka_unit_test(test_overhead_is_a_group_where_it_is_charged),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
