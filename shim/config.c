@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #define CONFIG_PREFIX "GPU_LIMIT_"
@@ -173,6 +174,14 @@ static void config_parse_verbose(struct config *config, const char *name, const 
         config_fail(config, name, value, "is no verbosity", "GPU_LIMIT_VERBOSE=0 to 4");
 }
 
+static void config_parse_nvml(struct config *config, const char *name, const char *value)
+{
+    config->nvml_is_real = strcmp(value, "real") == 0;
+    if (!config->nvml_is_real && strcmp(value, "limit") != 0)
+        config_fail(config, name, value, "is nothing that NVML could show",
+                    "GPU_LIMIT_NVML=limit or real");
+}
+
 static void config_parse_log(struct config *config, const char *name, const char *value)
 {
     bool is_place =
@@ -262,6 +271,13 @@ static uint64_t config_rule_bytes(const struct config_rule *rule, uint64_t total
     return (uint64_t)((double)total_bytes * rule->percent / 100);
 }
 
+/* Whether a rule's UUID is another's beginning. What stands before the digits does not count: CUDA
+ * does not tell a MIG instance ("MIG-") from a card ("GPU-"). */
+static bool config_is_uuid(const char *beginning, const char *uuid)
+{
+    return strncasecmp(beginning + 4, uuid + 4, strlen(beginning + 4)) == 0;
+}
+
 uint64_t config_limit_for(const struct config *config, unsigned index, const char *uuid,
                           uint64_t total_bytes)
 {
@@ -271,7 +287,7 @@ uint64_t config_limit_for(const struct config *config, unsigned index, const cha
     for (unsigned i = 0; i < config->rules_count; i++) {
         const struct config_rule *rule = &config->rules[i];
         if ((rule->scope == CONFIG_INDEX && rule->index == index) ||
-            (rule->scope == CONFIG_UUID && strncmp(rule->uuid, uuid, strlen(rule->uuid)) == 0))
+            (rule->scope == CONFIG_UUID && config_is_uuid(rule->uuid, uuid)))
             return config_rule_bytes(rule, total_bytes);
         if (rule->scope == CONFIG_ANY)
             any = config_rule_bytes(rule, total_bytes);

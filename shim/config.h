@@ -14,6 +14,8 @@
 
 #include "gpulimit/region.h"
 
+#include <stdbool.h>
+
 enum { CONFIG_RULES = 32 };
 
 /* One "device=limit" of GPU_LIMIT_MB. A plain limit is the rule "*". */
@@ -31,6 +33,7 @@ struct config {
     unsigned rules_count; /* 0: no limit */
     enum gpulimit_count_mode count_mode;
     unsigned verbose;
+    bool nvml_is_real; /* NVML is not to show the limit */
     char log[256];
     char dir[256];
     char limit_text[128]; /* GPU_LIMIT_MB as it was set; "" if it was not */

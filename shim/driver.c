@@ -12,6 +12,8 @@
 #include "real.h"
 #include "start.h"
 
+#include <string.h>
+
 CUstreamCaptureMode driver_relax(void)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -180,6 +182,21 @@ bool driver_knows(int device)
     if (exists && device < BUDGET_DEVICES)
         start_add_device((unsigned)device, uuid, total);
     return exists;
+}
+
+bool driver_find_uuid(const char *uuid, int *device)
+{
+    int count;
+    CUstreamCaptureMode mode = driver_relax();
+    bool can_tell = real.cuDeviceGetCount(&count) == CUDA_SUCCESS;
+    for (*device = can_tell ? count - 1 : -1; *device >= 0; --*device) {
+        char found[48];
+        driver_uuid(*device, found);
+        if (strcmp(found, uuid) == 0)
+            break;
+    }
+    driver_unrelax(mode);
+    return can_tell;
 }
 
 uint64_t driver_resident_threads(unsigned device)

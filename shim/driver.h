@@ -31,6 +31,10 @@ bool driver_here(struct driver_place *place);
 /* Makes a device known by its ordinal. Returns false if the driver has no such device. */
 bool driver_knows(int device);
 
+/* The ordinal of the device with a UUID ("GPU-..."), -1 if CUDA does not show it; nothing begins to
+ * be known by this. Returns false if CUDA cannot be asked: cuInit has not been called. */
+bool driver_find_uuid(const char *uuid, int *device);
+
 /* The pool that cuMemAllocAsync takes from on a stream, and its device. per_thread: stream 0 is the
  * thread's own. Returns false if no pool is involved: an invalid stream, or a capturing one, which
  * makes a graph node. */

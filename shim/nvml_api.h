@@ -63,6 +63,8 @@ _Static_assert(sizeof(nvmlProcessInfo_v2_t) == 24, "NVML's layout");
 
 typedef nvmlReturn_t (*PFN_nvmlInit_v2)(void);
 typedef nvmlReturn_t (*PFN_nvmlShutdown)(void);
+typedef nvmlReturn_t (*PFN_nvmlDeviceGetCount_v2)(unsigned *count);
+typedef nvmlReturn_t (*PFN_nvmlDeviceGetHandleByIndex_v2)(unsigned index, nvmlDevice_t *device);
 typedef nvmlReturn_t (*PFN_nvmlDeviceGetHandleByUUID)(const char *uuid, nvmlDevice_t *device);
 typedef nvmlReturn_t (*PFN_nvmlDeviceGetUUID)(nvmlDevice_t device, char *uuid, unsigned length);
 typedef nvmlReturn_t (*PFN_nvmlDeviceGetIndex)(nvmlDevice_t device, unsigned *index);
@@ -77,6 +79,13 @@ typedef nvmlReturn_t (*PFN_nvmlDeviceGetComputeRunningProcesses_v2)(nvmlDevice_t
 typedef nvmlReturn_t (*PFN_nvmlDeviceGetComputeRunningProcesses_v3)(nvmlDevice_t device,
                                                                     unsigned *count,
                                                                     nvmlProcessInfo_v2_t *infos);
+
+/* What is intercepted is declared, so that it can be held against its type and is exported. */
+#pragma GCC visibility push(default)
+nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory);
+nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory);
+nvmlReturn_t nvmlDeviceGetAttributes_v2(nvmlDevice_t device, nvmlDeviceAttributes_t *attributes);
+#pragma GCC visibility pop
 typedef nvmlReturn_t (*PFN_nvmlDeviceGetMemoryInfo)(nvmlDevice_t device, nvmlMemory_t *memory);
 typedef nvmlReturn_t (*PFN_nvmlDeviceGetMemoryInfo_v2)(nvmlDevice_t device,
                                                        nvmlMemory_v2_t *memory);

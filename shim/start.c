@@ -14,12 +14,15 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
 
 static pthread_mutex_t start_mutex = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool start_is_done;
 static const struct start_driver *start_with;
 static const struct config *start_settings;
 static atomic_bool start_known[BUDGET_DEVICES];
+static char start_uuids[BUDGET_DEVICES][48]; /* of the known ones, constant from then on */
 
 const struct config *start_config(void)
 {
@@ -85,6 +88,15 @@ bool start_knows_device(unsigned device)
     return atomic_load_explicit(&start_known[device], memory_order_acquire);
 }
 
+bool start_find_device(const char *uuid, unsigned *device)
+{
+    for (*device = 0; *device < BUDGET_DEVICES; ++*device) {
+        if (start_knows_device(*device) && strcmp(start_uuids[*device] + 4, uuid + 4) == 0)
+            return true;
+    }
+    return false;
+}
+
 void start_add_device(unsigned device, const char *uuid, uint64_t total_bytes)
 {
     uint64_t limit = config_limit_for(start_config(), device, uuid, total_bytes);
@@ -94,7 +106,8 @@ void start_add_device(unsigned device, const char *uuid, uint64_t total_bytes)
         books->ledger.totals[device].limit_bytes = limit;
         ledger_publish(&books->ledger, device, GPULIMIT_KIND_NONE);
         region_add_device(device, uuid, total_bytes); /* now there is something to see */
-        /* Release pairs with start_knows_device: who sees it known sees its limit. */
+        snprintf(start_uuids[device], sizeof start_uuids[device], "%s", uuid);
+        /* Release pairs with start_knows_device: who sees it known sees its limit and UUID. */
         atomic_store_explicit(&start_known[device], true, memory_order_release);
     }
     books_unlock();

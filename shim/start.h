@@ -30,6 +30,10 @@ const struct start_driver *start_driver(void);
 /* Whether start_add_device has been called for a device. */
 bool start_knows_device(unsigned device);
 
+/* Finds the device of a UUID among the known ones; of the UUIDs, all but the first four characters
+ * ("GPU-", "MIG-") is compared. */
+bool start_find_device(const char *uuid, unsigned *device);
+
 /* Makes a device known, with its limit from the configuration. device < BUDGET_DEVICES. */
 void start_add_device(unsigned device, const char *uuid, uint64_t total_bytes);
 

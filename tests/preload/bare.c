@@ -41,6 +41,11 @@ void *bare_driver(void)
     return dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 }
 
+void *bare_nvml(void)
+{
+    return dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_NOLOAD);
+}
+
 bool bare_lies_in(const void *address, const char *file)
 {
     Dl_info info;

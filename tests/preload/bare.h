@@ -15,8 +15,9 @@ int bare_find_loader(void **state);
 void *bare_dlsym(void *handle, const char *name);
 void *bare_dlvsym(void *handle, const char *name, const char *version);
 
-/* A handle of the driver, which has to be loaded already. */
+/* Handles of the driver and of NVML, which have to be loaded already. */
 void *bare_driver(void);
+void *bare_nvml(void);
 
 /* Whether an address lies in the loaded object whose file has that name ("libgpulimit.so"). */
 bool bare_lies_in(const void *address, const char *file);

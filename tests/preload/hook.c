@@ -7,6 +7,7 @@
 #include <string.h>
 
 static const CUipcMemHandle hook_ipc;
+static const nvmlDevice_t hook_card; /* none: NVML says first that it is not initialised */
 static CUmemLocation hook_location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0};
 
 static const CUmemAllocationProp hook_device_prop = {
@@ -19,10 +20,10 @@ static const CUmemPoolProps hook_pool_props = {
 };
 
 #define CALL(_symbol, _arguments)                                                                  \
-    static CUresult hook_call_##_symbol(hook_function function, struct hook_outputs *out)          \
+    static int hook_call_##_symbol(hook_function function, struct hook_outputs *out)               \
     {                                                                                              \
         (void)out; /* some have no results */                                                      \
-        return ((__typeof__(&_symbol))function)_arguments;                                         \
+        return (int)((__typeof__(&_symbol))function)_arguments;                                    \
     }
 #include "calls.def"
 
@@ -32,7 +33,12 @@ struct hook hooks[HOOKS] = {
 #include "gpulimit/tbl/hooks.def"
 };
 
-CUresult hook_call(const struct hook *hook, hook_function function, struct hook_outputs *out)
+bool hook_is_nvml(const struct hook *hook)
+{
+    return strncmp(hook->symbol, "nvml", 4) == 0;
+}
+
+int hook_call(const struct hook *hook, hook_function function, struct hook_outputs *out)
 {
     memset(out, 0x5a, sizeof *out);
     return hook->call(function, out);

@@ -5,6 +5,9 @@
 #ifndef TESTS_PRELOAD_HOOK_H
 #define TESTS_PRELOAD_HOOK_H
 
+#include "nvml_api.h"
+
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <cuda.h>
@@ -39,6 +42,9 @@ struct hook_outputs {
     void *function;
     CUdriverProcAddressQueryResult found;
     cuuint64_t number;
+    nvmlMemory_t memory;
+    nvmlMemory_v2_t memory_v2;
+    nvmlDeviceAttributes_t attributes;
 };
 
 typedef void (*hook_function)(void);
@@ -47,13 +53,16 @@ struct hook {
     const char *symbol;
     enum hook_role role;
     hook_function linked; /* the address that the linker gave this program */
-    /* Calls a function of this hook's type. */
-    CUresult (*call)(hook_function function, struct hook_outputs *out);
+    /* Calls a function of this hook's type, and returns its CUresult or nvmlReturn_t. */
+    int (*call)(hook_function function, struct hook_outputs *out);
 };
 
 extern struct hook hooks[HOOKS];
 
 /* Calls with fresh outputs, all bytes of which are 0x5a before. */
-CUresult hook_call(const struct hook *hook, hook_function function, struct hook_outputs *out);
+int hook_call(const struct hook *hook, hook_function function, struct hook_outputs *out);
+
+/* Whether a hook is of NVML; the others are of the driver. */
+bool hook_is_nvml(const struct hook *hook);
 
 #endif

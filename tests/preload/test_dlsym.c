@@ -2,7 +2,7 @@
  *
  * dlsym and dlvsym as their callers know them: the handle is honoured, a name that is not there is
  * not there, the error text is the loader's own, and everything but the hooks is as if the library
- * were not. This program is not linked with the driver; half of it runs before it is loaded.
+ * were not. This program is linked with neither library; half of it runs before they are loaded.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +32,13 @@ static const char *const symbols[] = {
 
 enum { HOOKS = sizeof hooks / sizeof hooks[0], SYMBOLS = sizeof symbols / sizeof symbols[0] };
 
-static void *driver;
+static void *driver, *nvml;
+
+/* The library whose function a name is. */
+static void *home_of(const char *name)
+{
+    return strncmp(name, "nvml", 4) == 0 ? nvml : driver;
+}
 
 static bool is_hook(const char *name)
 {
@@ -66,11 +72,13 @@ static void test_without_a_driver_no_hook_is_found(void **state)
     }
 }
 
-static void test_looking_up_does_not_load_the_driver(void **state)
+static void test_looking_up_loads_neither_library(void **state)
 {
     (void)state;
     (void)dlsym(RTLD_DEFAULT, "cuInit");
+    (void)dlsym(RTLD_DEFAULT, "nvmlDeviceGetMemoryInfo");
     assert_null(bare_driver());
+    assert_null(bare_nvml());
 }
 
 /* ---- with one ---- */
@@ -82,7 +90,7 @@ static void *look_all_up(void *argument)
     void **found = argument;
     pthread_barrier_wait(&barrier);
     for (unsigned i = 0; i < HOOKS; i++)
-        found[i] = dlsym(driver, hooks[i]);
+        found[i] = dlsym(home_of(hooks[i]), hooks[i]);
     return NULL;
 }
 
@@ -145,8 +153,14 @@ static void test_another_librarys_own_functions_are_found_by_its_handle(void **s
 
 static void test_names_that_the_driver_lacks_are_not_found(void **state)
 {
-    static const char *const names[] = {
-        "cuNoSuchFunction", "cuMemAlloc_v3", "cuMemAlloc_ptsz", "cu", "cuInit ", ""};
+    static const char *const names[] = {"cuNoSuchFunction",
+                                        "cuMemAlloc_v3",
+                                        "cuMemAlloc_ptsz",
+                                        "cu",
+                                        "cuInit ",
+                                        "nvmlDeviceGetMemoryInfo_v3",
+                                        "nvml",
+                                        ""};
     (void)state;
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
         void *const handles[] = {driver, RTLD_DEFAULT, RTLD_NEXT, dlopen(NULL, RTLD_LAZY)};
@@ -166,7 +180,7 @@ static void test_a_look_up_that_succeeds_leaves_no_error(void **state)
     (void)state;
     for (unsigned i = 0; i < HOOKS; i++) {
         assert_null(dlsym(driver, "cuNoSuchFunction")); /* an error that nobody asks for */
-        assert_non_null(dlsym(driver, hooks[i]));
+        assert_non_null(dlsym(home_of(hooks[i]), hooks[i]));
         assert_null(dlerror());
         assert_non_null(dlsym(RTLD_DEFAULT, hooks[i]));
         assert_null(dlerror());
@@ -220,19 +234,20 @@ static void test_dlsym_finds_itself(void **state)
     assert_true(bare_lies_in((void *)dlsym, "libgpulimit.so"));
 }
 
-static int load_driver(void **state)
+static int load_both(void **state)
 {
     (void)state;
     driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
-    return driver ? 0 : -1;
+    nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_GLOBAL);
+    return driver && nvml ? 0 : -1;
 }
 
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_a_driver_no_hook_is_found),
-        cmocka_unit_test(test_looking_up_does_not_load_the_driver),
-        cmocka_unit_test_setup(test_threads_at_once_all_find_the_same, load_driver),
+        cmocka_unit_test(test_looking_up_loads_neither_library),
+        cmocka_unit_test_setup(test_threads_at_once_all_find_the_same, load_both),
         cmocka_unit_test(test_the_next_one_after_the_program_is_the_hook),
         cmocka_unit_test(test_what_is_no_hook_is_the_drivers_own),
         cmocka_unit_test(test_another_librarys_own_functions_are_found_by_its_handle),

@@ -55,7 +55,7 @@ static struct answer ask2(form2 function, const struct request *request)
 /* The hook that stands for a function of the driver's, NULL if none does. */
 static void *hook_on(const void *drivers_address)
 {
-    for (unsigned i = 0; i < HOOKS; i++) {
+    for (unsigned i = 0; drivers_address && i < HOOKS; i++) {
         if (drivers_own[i] == drivers_address)
             return (void *)hooks[i].linked;
     }

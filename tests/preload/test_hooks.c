@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What every row of hooks.def gets: the hook is found by each of the ways to a driver function, it
- * is the same one each time, and before cuInit it answers as the bare driver. The cases come from
+ * What every row of hooks.def gets: the hook is found by each of the ways to a function of the
+ * driver's or NVML's, it is the same one each time, and before cuInit or nvmlInit it answers as
+ * that library. The cases come from
  * the table, so a new row is tested as soon as it is there. What those hooks do that allocate is in
  * test_allocators.c. This program never calls cuInit with success.
  */
@@ -35,6 +36,12 @@ static const struct request *request_of(const struct hook *hook)
     return NULL;
 }
 
+/* A handle of the library whose function it stands for. */
+static void *home_of(const struct hook *hook)
+{
+    return hook_is_nvml(hook) ? bare_nvml() : bare_driver();
+}
+
 /* The library's own function, and of this name. */
 static void assert_is_hook(const void *address, const struct hook *hook)
 {
@@ -50,9 +57,9 @@ static void assert_is_hook(const void *address, const struct hook *hook)
 static void test_handle(void **state)
 {
     const struct hook *hook = *state;
-    void *driver = bare_driver();
-    assert_is_hook(dlsym(driver, hook->symbol), hook);
-    assert_true(bare_lies_in(bare_dlsym(driver, hook->symbol), "libcuda.so.1"));
+    assert_is_hook(dlsym(home_of(hook), hook->symbol), hook);
+    assert_true(bare_lies_in(bare_dlsym(home_of(hook), hook->symbol),
+                             hook_is_nvml(hook) ? "libnvidia-ml.so.1" : "libcuda.so.1"));
 }
 
 static void test_default(void **state)
@@ -100,15 +107,15 @@ static void test_get_proc_address_v2(void **state)
     assert_is_hook(address, hook);
 }
 
-/* A driver has no versions of its own, so the loader finds none of its functions by one. */
+/* Neither library has versions of its own, so the loader finds none of its functions by one. */
 static void test_version(void **state)
 {
     static const char *const versions[] = {"GLIBC_2.2.5", "CUDA_13"};
     const struct hook *hook = *state;
-    void *driver = bare_driver();
+    void *home = home_of(hook);
     for (unsigned i = 0; i < sizeof versions / sizeof versions[0]; i++) {
-        assert_ptr_equal(dlvsym(driver, hook->symbol, versions[i]),
-                         bare_dlvsym(driver, hook->symbol, versions[i]));
+        assert_ptr_equal(dlvsym(home, hook->symbol, versions[i]),
+                         bare_dlvsym(home, hook->symbol, versions[i]));
         assert_ptr_equal(dlvsym(RTLD_DEFAULT, hook->symbol, versions[i]),
                          bare_dlvsym(RTLD_DEFAULT, hook->symbol, versions[i]));
     }
@@ -119,14 +126,16 @@ static void test_before_init(void **state)
     const struct hook *hook = *state;
     struct hook_outputs ours, drivers;
     hook_function function;
-    *(void **)&function = bare_dlsym(bare_driver(), hook->symbol);
+    *(void **)&function = bare_dlsym(home_of(hook), hook->symbol);
     uint64_t calls = simgpu_calls(hook->symbol);
-    CUresult result = hook_call(hook, hook->linked, &ours);
-    assert_int_equal(simgpu_calls(hook->symbol), calls + 1);
+    int result = hook_call(hook, hook->linked, &ours);
+    if (!hook_is_nvml(hook))
+        assert_int_equal(simgpu_calls(hook->symbol), calls + 1);
     assert_int_equal(result, hook_call(hook, function, &drivers));
     assert_memory_equal(&ours, &drivers, sizeof ours);
     if (hook->role != STARTS && hook->role != RESOLVES)
-        assert_int_equal(result, CUDA_ERROR_NOT_INITIALIZED);
+        assert_int_equal(result, hook_is_nvml(hook) ? (int)NVML_ERROR_UNINITIALIZED
+                                                    : (int)CUDA_ERROR_NOT_INITIALIZED);
 }
 
 #define CASE(_name, _test, _symbol)                                                                \
@@ -145,11 +154,24 @@ static const struct CMUnitTest tests[] = {
         CASE(#_symbol " is found by cuGetProcAddress", test_get_proc_address, _symbol),            \
         CASE(#_symbol " is found by cuGetProcAddress_v2", test_get_proc_address_v2, _symbol),      \
         CASE(#_symbol " of a version is what the loader makes of it", test_version, _symbol),      \
-        CASE(#_symbol " before cuInit answers as the driver does", test_before_init, _symbol),
+        CASE(#_symbol " before cuInit answers as its library does", test_before_init, _symbol),
 #include "gpulimit/tbl/hooks.def"
 };
 
+/* NVML's functions are not the driver's to hand out. */
+static bool is_of_use(const struct CMUnitTest *test)
+{
+    return !hook_is_nvml(test->initial_state) || (test->test_func != test_get_proc_address &&
+                                                  test->test_func != test_get_proc_address_v2);
+}
+
 int main(void)
 {
-    return cmocka_run_group_tests(tests, bare_find_loader, NULL);
+    static struct CMUnitTest used[sizeof tests / sizeof tests[0]];
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
+        if (is_of_use(&tests[i]))
+            used[count++] = tests[i];
+    }
+    return _cmocka_run_group_tests("hooks", used, count, bare_find_loader, NULL);
 }

@@ -25,6 +25,7 @@ static void test_every_hooked_function_is_exported(void **state)
     };
 
     (void)state;
+    assert_non_null(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_GLOBAL)); /* some are its own */
     for (unsigned i = 0; i < sizeof hooks / sizeof hooks[0]; i++) {
         if (dlsym(RTLD_DEFAULT, hooks[i]) == NULL)
             fail_msg("%s is missing", hooks[i]);
