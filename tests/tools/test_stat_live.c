@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gpulimit-stat on a ledger that the library itself keeps: this test is an ordinary CUDA program,
+ * run under libgpulimit.so on a simulated GPU, and what the tool says of it has to agree with the
+ * GPU.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <cuda.h>
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "simgpu.h"
+#include "tool_run.h"
+
+#define STAT "gpulimit-stat"
+
+static char test_pid[16];
+
+/* Large and small linear memory, and a pool that keeps more than is in use. */
+static int test_set_up(void **state)
+{
+    CUcontext context;
+    CUdeviceptr pointers[3];
+
+    folder_open(state);
+    unsetenv("LD_PRELOAD"); /* the tool goes without */
+    setenv("LD_LIBRARY_PATH", getenv("SIMGPU_FOLDER"), 1);
+    snprintf(test_pid, sizeof(test_pid), "%d", getpid());
+    return cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context) ||
+           cuMemAlloc_v2(&pointers[0], 100 * FIXTURE_MIB) || cuMemAlloc_v2(&pointers[1], 1000) ||
+           cuMemAllocAsync(&pointers[2], 10 * FIXTURE_MIB, NULL);
+}
+
+static void test_read_device(const char *const names[], json_int_t figures[])
+{
+    struct tool_result result;
+    json_t *whole;
+    const json_t *device;
+
+    TOOL_RUN(&result, STAT, "--json", "-p", test_pid);
+    assert_string_equal(result.err, "");
+    assert_int_equal(result.status, 0);
+    whole = json_loads(result.out, 0, NULL);
+    assert_int_equal(json_unpack(whole, "{s:[{s:[o]}]}", "processes", "devices", &device), 0);
+    for (size_t i = 0; names[i]; i++) {
+        assert_true(json_is_integer(json_object_get(device, names[i])));
+        figures[i] = json_integer_value(json_object_get(device, names[i]));
+    }
+    json_decref(whole);
+    tool_forget(&result);
+}
+
+static void test_charged_and_untracked_are_what_the_gpu_holds(void **state)
+{
+    json_int_t figures[2];
+
+    (void)state;
+    test_read_device((const char *const[]){"charged_bytes", "untracked_bytes", NULL}, figures);
+    assert_int_equal(figures[0] + figures[1], simgpu_process_used(0));
+}
+
+static void test_lines_of_allocs_add_up_to_what_is_charged(void **state)
+{
+    struct tool_result result;
+    json_int_t charged;
+    json_int_t sum = 0;
+    int lines = 0;
+
+    (void)state;
+    test_read_device((const char *const[]){"charged_bytes", NULL}, &charged);
+    TOOL_RUN(&result, STAT, "allocs", "-n", "-b", "-p", test_pid);
+    for (const char *line = strtok(result.out, "\n"); line; line = strtok(NULL, "\n")) {
+        int64_t bytes;
+
+        assert_int_equal(sscanf(line, "%*s %*s %" SCNd64, &bytes), 1);
+        sum += bytes;
+        lines++;
+    }
+    assert_true(lines >= 3);
+    assert_int_equal(sum, charged);
+    tool_forget(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_charged_and_untracked_are_what_the_gpu_holds),
+        cmocka_unit_test(test_lines_of_allocs_add_up_to_what_is_charged),
+    };
+
+    return cmocka_run_group_tests(tests, test_set_up, folder_close);
+}
