@@ -43,11 +43,19 @@ static const char options_examples[] =
     "  gpulimit-stat doctor -p 4121       is it really under its limit?\n"
     "  gpulimit-stat -a --json            all there is, ended processes too, for a script\n";
 
+static const char options_columns[] =
+    "  USED       what counts against LIMIT; PEAK is the highest so far\n"
+    "  OVERHEAD   of that, what the driver takes outside allocations: context, code, streams\n"
+    "             (JSON: overhead_bytes, measured as truth_source says: nvml, delta or off)\n"
+    "  UNTRACKED  what NVML, and so nvidia-smi, shows of the process beyond USED: about 0\n"
+    "             (JSON: untracked_bytes; - or null: NVML does not know the process)\n";
+
 static void options_print_help(void)
 {
     printf("Usage: gpulimit-stat [OPTIONS] [VERB] [DELAY [COUNT]]\n"
-           "Shows the GPU memory of processes that run under libgpulimit.so.\n\n%s\nVerbs:\n",
-           options_examples);
+           "Shows the GPU memory of processes that run under libgpulimit.so.\n\n%s\nColumns:\n"
+           "%s\nVerbs:\n",
+           options_examples, options_columns);
     for (size_t i = 1; i < VERBS; i++) {
         printf("  %-25s%s\n", verb_rows[i].name, verb_rows[i].text);
     }

@@ -246,6 +246,8 @@ static void test_help_and_version_go_to_stdout(void **state)
     assert_int_equal(result.status, 0);
     assert_string_equal(result.err, "");
     assert_non_null(strstr(result.out, "--ledger-dir"));
+    assert_non_null(strstr(result.out, "overhead_bytes"));
+    assert_non_null(strstr(result.out, "untracked_bytes"));
     tool_forget(&result);
     TOOL_RUN(&result, STAT, "--version");
     assert_int_equal(result.status, 0);
