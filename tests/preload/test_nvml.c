@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -176,6 +177,31 @@ static int play_threads(void)
     return 0;
 }
 
+/* GPU_LIMIT_MB=1024 SIMGPU_RESERVED_MB=600: what the card keeps for itself is no part of the limit.
+ */
+static int play_reserved(void)
+{
+    CUdeviceptr address;
+    nvmlMemory_t memory;
+    expect(nvmlInit_v2() == NVML_SUCCESS);
+    expect(ask(device_of(0), &memory) && memory.total == MIB(1024) && memory.used == 0);
+    expect(role_begin() == 0);
+    expect(cuMemAlloc_v2(&address, MIB(700)) == CUDA_SUCCESS);
+    expect(agrees(device_of(0)));
+    return 0;
+}
+
+/* Prints the total and the reserve of device 0. */
+static int play_large(void)
+{
+    nvmlMemory_v2_t memory = {.version = NVML_MEMORY_V2};
+    expect(nvmlInit_v2() == NVML_SUCCESS && role_begin() == 0);
+    expect(nvmlDeviceGetMemoryInfo_v2(device_of(0), &memory) == NVML_SUCCESS);
+    expect(memory.total == memory.reserved + memory.free + memory.used);
+    printf("%llu %llu", memory.total >> 20, memory.reserved >> 20);
+    return 0;
+}
+
 static int print_totals(void)
 {
     nvmlMemory_t memory;
@@ -193,7 +219,9 @@ static int play_devices(void)
 {
     int count;
     expect(nvmlInit_v2() == NVML_SUCCESS && print_totals() == 0);
-    expect(cuInit(0) == CUDA_SUCCESS && print_totals() == 0);
+    expect(cuInit(0) == CUDA_SUCCESS);
+    setenv("CUDA_VISIBLE_DEVICES", "", 1); /* too late for CUDA, so no longer true */
+    expect(print_totals() == 0);
     expect(cuDeviceGetCount(&count) == CUDA_SUCCESS);
     for (CUdevice ordinal = 0; ordinal < count; ordinal++) {
         CUcontext context;
@@ -305,10 +333,13 @@ static int play_instances(void)
 }
 
 static const struct role roles[] = {
-    {"agree", play_agree},     {"late", play_late},           {"capture", play_capture},
-    {"threads", play_threads}, {"devices", play_devices},     {"fork", play_fork},
-    {"handles", play_handles}, {"alone", play_alone},         {"errors", play_errors},
-    {"missing", play_missing}, {"instances", play_instances}, {0},
+    {"agree", play_agree},         {"late", play_late},
+    {"capture", play_capture},     {"threads", play_threads},
+    {"devices", play_devices},     {"fork", play_fork},
+    {"handles", play_handles},     {"alone", play_alone},
+    {"errors", play_errors},       {"missing", play_missing},
+    {"instances", play_instances}, {"reserved", play_reserved},
+    {"large", play_large},         {0},
 };
 
 /* ---- the test ---- */
@@ -408,6 +439,19 @@ static void test_other_limits_do_not_ask_for_the_order(void **state)
     assert_totals_always("0=1G", NULL, "1024 0"); /* what a list leaves out gets nothing */
 }
 
+static void test_the_cards_own_reserve_is_no_part_of_a_limit(void **state)
+{
+    (void)state;
+    program_play(&program, "reserved", PROGRAM_LIST("GPU_LIMIT_MB=1024", "SIMGPU_RESERVED_MB=600"));
+    program_assert_ok(&program);
+    program_play(&program, "large", PROGRAM_LIST("GPU_LIMIT_MB=100%", "SIMGPU_RESERVED_MB=600"));
+    program_assert_ok(&program);
+    assert_string_equal(program.out, "8192 0");
+    program_play(&program, "large", PROGRAM_LIST("GPU_LIMIT_MB=100G", "SIMGPU_RESERVED_MB=600"));
+    program_assert_ok(&program);
+    assert_string_equal(program.out, "8792 600");
+}
+
 static void test_real_leaves_nvml_alone(void **state)
 {
     (void)state;
@@ -473,6 +517,7 @@ int main(int count, char **words)
         cmocka_unit_test(test_names_that_nvml_lacks_are_not_found),
         cmocka_unit_test(test_a_limit_by_ordinal_is_that_of_the_device_cuda_will_make_it),
         cmocka_unit_test(test_other_limits_do_not_ask_for_the_order),
+        cmocka_unit_test(test_the_cards_own_reserve_is_no_part_of_a_limit),
         cmocka_unit_test(test_real_leaves_nvml_alone),
         cmocka_unit_test(test_without_cuda_nothing_is_said_and_no_ledger_made),
         cmocka_unit_test(test_a_configuration_in_error_leaves_the_figures_alone),

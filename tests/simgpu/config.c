@@ -49,6 +49,7 @@ struct config config_read(void)
     config.devices = (unsigned)config_number("SIMGPU_DEVICES", 1, 1, CONFIG_DEVICES_MAX);
     config.memory_bytes = config_number("SIMGPU_MEMORY_MB", memory_mb, 1, UINT32_MAX) * MIB;
     config.context_bytes = config_number("SIMGPU_CONTEXT_MB", context_mb, 0, UINT32_MAX) * MIB;
+    config.reserved_bytes = config_number("SIMGPU_RESERVED_MB", 0, 1, UINT32_MAX) * MIB;
     if (!config.context_bytes)
         config.start_hidden_bytes = config.context_hidden_bytes = 0;
     config.hides_processes = config_says("SIMGPU_HIDE_PROCESSES", "1");

@@ -13,8 +13,9 @@
 
 struct config {
     unsigned devices;
-    uint64_t memory_bytes;  /* of each device */
-    uint64_t context_bytes; /* what one context costs; 0: nothing, nor do its streams */
+    uint64_t memory_bytes;   /* of each device */
+    uint64_t reserved_bytes; /* which each has besides, for itself */
+    uint64_t context_bytes;  /* what one context costs; 0: nothing, nor do its streams */
     /* What the card gives at cuInit, and for a context besides, and NVML counts for no process. */
     uint64_t start_hidden_bytes, context_hidden_bytes;
     const char *device_name;
@@ -25,8 +26,9 @@ struct config {
 };
 
 /* Reads SIMGPU_DEVICES, SIMGPU_PROFILE, SIMGPU_MEMORY_MB and SIMGPU_CONTEXT_MB (the last two
- * override the profile), SIMGPU_MIG, SIMGPU_HIDE_PROCESSES and CUDA_MODULE_LOADING. A value that is
- * no number, or 0 where there cannot be none, counts as unset. */
+ * override the profile), SIMGPU_RESERVED_MB, SIMGPU_MIG, SIMGPU_HIDE_PROCESSES and
+ * CUDA_MODULE_LOADING. A value that is no number, or 0 where there cannot be none, counts as unset.
+ */
 struct config config_read(void);
 
 /* The shared file's path: SIMGPU_STATE, else one for each user in /dev/shm or /tmp. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // NVML's figures: a device's memory and what each process with a context holds of it, as far as
-// NVML counts it for one. Nothing is reserved.
+// NVML counts it for one. What the card keeps for itself is told by
+// NVML alone.
 
 #include "nvml.h"
 #include "state.h"
@@ -25,8 +26,8 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
         return result;
     if (!memory)
         return nvml_leave(NVML_ERROR_INVALID_ARGUMENT);
-    memory->total = nvml_config.memory_bytes;
-    memory->used = nvml_used(device);
+    memory->total = nvml_config.memory_bytes + nvml_config.reserved_bytes;
+    memory->used = nvml_used(device) + nvml_config.reserved_bytes;
     memory->free = memory->total - memory->used;
     return nvml_leave(NVML_SUCCESS);
 }
@@ -41,10 +42,10 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *me
         return nvml_leave(NVML_ERROR_INVALID_ARGUMENT);
     if (memory->version != NVML_MEMORY_V2)
         return nvml_leave(NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
-    memory->total = nvml_config.memory_bytes;
-    memory->reserved = 0;
+    memory->total = nvml_config.memory_bytes + nvml_config.reserved_bytes;
+    memory->reserved = nvml_config.reserved_bytes;
     memory->used = nvml_used(device);
-    memory->free = memory->total - memory->used;
+    memory->free = nvml_config.memory_bytes - memory->used;
     return nvml_leave(NVML_SUCCESS);
 }
 

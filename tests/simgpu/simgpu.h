@@ -18,6 +18,7 @@
  * Environment, read at cuInit and nvmlInit:
  *   SIMGPU_DEVICES     how many GPUs, 1 to 16 (1)
  *   SIMGPU_MEMORY_MB   of each, in MiB (8192)
+ *   SIMGPU_RESERVED_MB which each has besides and keeps for itself, as NVML tells (0)
  *   SIMGPU_CONTEXT_MB  what a context takes (64); 0: nothing, and its streams nothing either
  *   SIMGPU_PROFILE     h200: 143771 MiB, 518 MiB a context (the two above override them), and no
  *                      interface of CUDA 2.x, for which the real one has no 32-bit addresses
