@@ -236,3 +236,30 @@ CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary 
     result = library_module(&module, library);
     return process_leave(result ? result : module_tell(dptr, bytes, module, name));
 }
+
+/* No image here has managed variables or unified functions. */
+static CUresult library_lacks(const void *output, CUlibrary library, const char *name)
+{
+    CUmodule module;
+
+    if (!output || !name)
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = library_module(&module, library);
+    return result ? result : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
+                                     const char *name)
+{
+    CUresult result = process_enter(SYMBOL_cuLibraryGetManaged, PROCESS_SAFE);
+
+    return result ? result
+                  : process_leave(library_lacks(dptr ? (const void *)dptr : bytes, library, name));
+}
+
+CUresult CUDAAPI cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, const char *symbol)
+{
+    CUresult result = process_enter(SYMBOL_cuLibraryGetUnifiedFunction, PROCESS_SAFE);
+
+    return result ? result : process_leave(library_lacks(fptr, library, symbol));
+}

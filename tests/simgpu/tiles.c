@@ -47,7 +47,7 @@ static bool tile_covers(const struct tile *outer, const struct tile *inner)
 static void tile_end(struct tile *tile)
 {
     LIST_REMOVE(tile, of_array);
-    vmm_let_go(tile->handle);
+    vmm_let_go(tile->handle, true);
     free(tile);
 }
 
@@ -57,7 +57,7 @@ CUresult tiles_map(struct tile_list *tiles, const CUarrayMapInfo *info, struct v
 
     if (!tile)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    vmm_hold(handle); /* first: the same memory may be there already */
+    vmm_hold(handle, true); /* first: the same memory may be there already */
     tiles_unmap(tiles, info);
     *tile = tile_of(info);
     tile->handle = handle;

@@ -98,28 +98,39 @@ struct vmm_handle *vmm_create(const CUmemAllocationProp *prop, unsigned gpu, uin
 
 static void vmm_end_handle(struct vmm_handle *handle)
 {
-    if (handle->references || handle->mappings)
-        return;
     struct vmm_physical *physical = handle->physical;
     handle_destroy(&handle->handle);
     vmm_drop(physical);
 }
 
+/* After a change of what keeps the handle's memory; the handle itself may be gone. */
+static void vmm_review(struct vmm_handle *handle)
+{
+    if (handle->references || handle->mappings)
+        vmm_hide(handle->physical, handle->physical->uses == 1 && !handle->references &&
+                                       handle->mappings == handle->holds);
+    else
+        vmm_end_handle(handle);
+}
+
 void vmm_release(struct vmm_handle *handle)
 {
     handle->references--;
-    vmm_end_handle(handle);
+    vmm_review(handle);
 }
 
-void vmm_hold(struct vmm_handle *handle)
+void vmm_hold(struct vmm_handle *handle, bool in_array)
 {
     handle->mappings++;
+    handle->holds += in_array;
+    vmm_review(handle);
 }
 
-void vmm_let_go(struct vmm_handle *handle)
+void vmm_let_go(struct vmm_handle *handle, bool in_array)
 {
     handle->mappings--;
-    vmm_end_handle(handle);
+    handle->holds -= in_array;
+    vmm_review(handle);
 }
 
 struct vmm_handle *vmm_find_handle(CUmemGenericAllocationHandle value)
@@ -197,7 +208,7 @@ CUresult vmm_map(uint64_t start, uint64_t bytes, struct vmm_handle *handle)
         free(mapping);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    vmm_hold(handle);
+    vmm_hold(handle, false);
     return CUDA_SUCCESS;
 }
 
@@ -222,7 +233,7 @@ CUresult vmm_unmap(uint64_t start, uint64_t bytes)
 
         range_remove(&mappings, &mapping->range);
         free(mapping);
-        vmm_let_go(handle);
+        vmm_let_go(handle, false);
     }
     return CUDA_SUCCESS;
 }

@@ -18,7 +18,8 @@ struct vmm_physical {
     uint64_t bytes;
     unsigned gpu;
     bool is_paid;   /* by this process: neither on the host nor imported from another one */
-    bool is_hidden; /* only a descriptor keeps it: NVML no longer counts it for the process */
+    bool is_hidden; /* only a descriptor or an array keeps it: NVML does not count it for the
+                       process any more, as measured (driver 580.159) */
     unsigned uses;  /* handles and mappings */
     int exported; /* our end of the pipe whose other ends are the exported descriptors; -1: none */
     int imported; /* the descriptor that keeps another process's memory alive; -1: none */
@@ -30,6 +31,7 @@ struct vmm_handle {
     struct vmm_physical *physical;
     unsigned references; /* 0: released, and known only to its mappings, which can retain it */
     unsigned mappings;
+    unsigned holds; /* of those, the ones of no address: in arrays */
 };
 
 struct vmm_mapping {
@@ -52,8 +54,9 @@ uint64_t vmm_reserve(uint64_t bytes, uint64_t alignment, uint64_t hint); /* 0: n
 CUresult vmm_unreserve(uint64_t start, uint64_t bytes);
 CUresult vmm_map(uint64_t start, uint64_t bytes, struct vmm_handle *handle);
 CUresult vmm_unmap(uint64_t start, uint64_t bytes);
-void vmm_hold(struct vmm_handle *handle); /* as a mapping does, of no address */
-void vmm_let_go(struct vmm_handle *handle);
+void vmm_hold(struct vmm_handle *handle,
+              bool in_array); /* one mapping more; in_array: of no address */
+void vmm_let_go(struct vmm_handle *handle, bool in_array);
 CUresult vmm_set_access(uint64_t start, uint64_t bytes, bool access);
 
 /* Frees the memory that only exported descriptors kept alive and whose descriptors have since been
