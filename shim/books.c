@@ -35,12 +35,13 @@ static void books_after_fork_in_child(void)
     mappings_clear(&books_kept.mappings);
     tiles_clear(&books_kept.tiles);
     table_clear(&books_kept.opens);
-    table_clear(&books_kept.overhead);
+    table_clear(&books_kept.promises);
     table_clear(&books_kept.contexts);
     pools_clear(&books_kept.pools);
     graphs_clear(&books_kept.graphs);
     for (unsigned device = 0; device < BUDGET_DEVICES; device++) {
         books_kept.arrays[device] = (struct shares){0};
+        books_kept.overhead[device] = (struct overhead){0};
         pools_remove(&books_kept.graph_memory[device]);
     }
     grow_release((void **)&books_kept.later.entries, &books_kept.later.capacity,

@@ -38,6 +38,17 @@ struct exports {
     uint32_t count, capacity;
 };
 
+/* What the driver holds outside any allocation. */
+struct overhead {
+    uint64_t measured_bytes;
+    uint64_t promised_bytes; /* what settings let kernels take later */
+    uint64_t taken_bytes;    /* of that, what a look has found taken */
+    uint64_t hidden_bytes;   /* of allocations, what no figure for the process shows */
+    uint64_t context_bytes;  /* what a context takes, from the smallest seen; 0 unknown */
+    uint64_t looked;         /* number of the latest look that has ended */
+    uint64_t due_mono_ns;    /* when an allocation is to look */
+};
+
 struct books {
     struct ledger ledger;
     struct blocks blocks;     /* linear memory */
@@ -51,8 +62,10 @@ struct books {
     struct exports exports;
     uint32_t imports;      /* what is held of others' memory, or perhaps of our own */
     struct table opens;    /* address of imported memory -> how often it was opened */
-    struct table overhead; /* context and number of a setting -> bytes that it takes */
-    struct table contexts; /* contexts that the program created itself -> users */
+    struct table promises; /* context and number of a setting -> bytes that it promises */
+    struct table contexts; /* contexts that the program created itself -> users and device */
+    struct overhead overhead[BUDGET_DEVICES];
+    uint64_t looks; /* how many have begun */
 };
 
 struct books *books_lock(void);

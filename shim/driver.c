@@ -109,6 +109,7 @@ static void driver_reclaim(unsigned device)
     driver_ask_later();
     driver_ask_pools(device, true);
     driver_ask_graphs(device, true);
+    truth_look(device);
 }
 
 void driver_return_to_pool(CUdeviceptr address, CUmemoryPool pool)
@@ -141,7 +142,9 @@ static bool driver_card_free(unsigned device, uint64_t *free_bytes)
 bool driver_start(void)
 {
     static const struct start_driver driver = {.reclaim = driver_reclaim,
-                                               .card_free = driver_card_free};
+                                               .look = truth_look,
+                                               .card_free = driver_card_free,
+                                               .forget = truth_forget};
     return start_process(&driver);
 }
 
@@ -209,6 +212,21 @@ uint64_t driver_resident_threads(unsigned device)
     return (uint64_t)processors * (uint64_t)threads;
 }
 
+bool driver_begin_context(struct truth_call *call, CUdevice dev, enum api api)
+{
+    unsigned device = BUDGET_DEVICES; /* an ordinal that the driver will not take: nobody pays */
+    if (driver_knows(dev) && dev < BUDGET_DEVICES)
+        device = (unsigned)dev;
+    bool is_known = device < BUDGET_DEVICES;
+    if (!truth_begin(call, LIMIT_CONTEXT, device, api, is_known ? limit_context_bytes(device) : 0))
+        return false;
+    /* Where nothing can be asked before there is a context. On an H200 one takes 518 MiB, of which
+     * 264 are the stacks of 1 KiB that all threads have. */
+    if (is_known)
+        call->guess_bytes = 2 * driver_resident_threads(device) * 1024;
+    return true;
+}
+
 bool driver_here(struct driver_place *place)
 {
     CUdevice device;
@@ -216,6 +234,7 @@ bool driver_here(struct driver_place *place)
         real.cuCtxGetDevice(&device) != CUDA_SUCCESS || !driver_knows(device))
         return false;
     place->device = (unsigned)device;
+    truth_meet(place->device); /* a context that came by no call of ours */
     return true;
 }
 

@@ -14,6 +14,7 @@
 #include "graphs.h"
 #include "pools.h"
 #include "tiles.h"
+#include "truth.h"
 
 /* Where an allocation goes. */
 struct driver_place {
@@ -59,6 +60,9 @@ bool driver_array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned leve
 
 /* How many threads a device can have resident at once: each has a stack. */
 uint64_t driver_resident_threads(unsigned device);
+
+/* truth_begin for a context on a device, which becomes known by it. */
+bool driver_begin_context(struct truth_call *call, CUdevice dev, enum api api);
 
 /* What the memory nodes of a graph need. Returns false if it has none. */
 bool driver_graph_need(CUgraph graph, struct graphs_need *need);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * cuInit, and contexts: with a context dies the linear and managed memory that was allocated in it.
- * Nothing is asked for here yet; what a context itself takes is not counted.
+ * cuInit, and contexts of the program's own making. A context takes some hundred MiB by itself,
+ * which is only known once there is one: one that does not fit is destroyed again. With a context
+ * dies the linear and managed memory that was allocated in it.
  */
 #include "driver.h"
 #include "entry.h"
 #include "limit_contexts.h"
-#include "start.h"
+#include "truth.h"
 
 CUresult CUDAAPI cuInit(unsigned int Flags)
 {
@@ -19,41 +20,68 @@ CUresult CUDAAPI cuInit(unsigned int Flags)
     return result;
 }
 
-static CUresult entry_note_created(CUresult result, const CUcontext *pctx)
+static CUresult entry_created(struct truth_call *call, CUresult result, CUcontext *pctx,
+                              CUcontext before)
 {
-    if (result == CUDA_SUCCESS)
-        limit_context_created((uint64_t)*pctx);
+    if (result != CUDA_SUCCESS) {
+        truth_cancel(call);
+    } else if (truth_settle(call)) {
+        limit_context_created((uint64_t)*pctx, call->ticket.device);
+    } else {
+        real.cuCtxDestroy_v2(*pctx);
+        truth_give_up(call);
+        *pctx = before; /* untouched, as the driver leaves it when it has no memory */
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
     return entry_pass(result);
 }
 
 CUresult CUDAAPI cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
+    struct truth_call call;
     if (!entry_enter())
         return real.cuCtxCreate(pctx, flags, dev);
-    return entry_note_created(real.cuCtxCreate(pctx, flags, dev), pctx);
+    if (!driver_begin_context(&call, dev, API_cuCtxCreate))
+        return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
+    CUcontext before = pctx ? *pctx : NULL;
+    return entry_created(&call, real.cuCtxCreate(pctx, flags, dev), pctx, before);
 }
 
 CUresult CUDAAPI cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
+    struct truth_call call;
     if (!entry_enter())
         return real.cuCtxCreate_v2(pctx, flags, dev);
-    return entry_note_created(real.cuCtxCreate_v2(pctx, flags, dev), pctx);
+    if (!driver_begin_context(&call, dev, API_cuCtxCreate_v2))
+        return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
+    CUcontext before = pctx ? *pctx : NULL;
+    return entry_created(&call, real.cuCtxCreate_v2(pctx, flags, dev), pctx, before);
 }
 
 CUresult CUDAAPI cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams,
                                 unsigned int flags, CUdevice dev)
 {
+    struct truth_call call;
     if (!entry_enter())
         return real.cuCtxCreate_v3(pctx, paramsArray, numParams, flags, dev);
-    return entry_note_created(real.cuCtxCreate_v3(pctx, paramsArray, numParams, flags, dev), pctx);
+    if (!driver_begin_context(&call, dev, API_cuCtxCreate_v3))
+        return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
+    CUcontext before = pctx ? *pctx : NULL;
+    return entry_created(&call, real.cuCtxCreate_v3(pctx, paramsArray, numParams, flags, dev), pctx,
+                         before);
 }
 
 CUresult CUDAAPI cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams,
                                 unsigned int flags, CUdevice dev)
 {
+    struct truth_call call;
     if (!entry_enter())
         return real.cuCtxCreate_v4(pctx, ctxCreateParams, flags, dev);
-    return entry_note_created(real.cuCtxCreate_v4(pctx, ctxCreateParams, flags, dev), pctx);
+    if (!driver_begin_context(&call, dev, API_cuCtxCreate_v4))
+        return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
+    CUcontext before = pctx ? *pctx : NULL;
+    return entry_created(&call, real.cuCtxCreate_v4(pctx, ctxCreateParams, flags, dev), pctx,
+                         before);
 }
 
 CUresult CUDAAPI cuCtxAttach(CUcontext *pctx, unsigned int flags)
@@ -69,109 +97,45 @@ CUresult CUDAAPI cuCtxAttach(CUcontext *pctx, unsigned int flags)
 
 CUresult CUDAAPI cuCtxDetach(CUcontext ctx)
 {
+    struct truth_call call;
     if (!entry_enter())
         return real.cuCtxDetach(ctx);
     uint64_t mark = limit_context_mark();
+    truth_watch(&call, LIMIT_CONTEXT, limit_context_device((uint64_t)ctx));
     CUresult result = real.cuCtxDetach(ctx);
     if (result == CUDA_SUCCESS)
         limit_context_detached((uint64_t)ctx, mark);
+    truth_watched(&call);
     guard_leave();
     return result;
 }
 
 CUresult CUDAAPI cuCtxDestroy(CUcontext ctx)
 {
+    struct truth_call call;
     if (!entry_enter())
         return real.cuCtxDestroy(ctx);
     uint64_t mark = limit_context_mark();
+    truth_watch(&call, LIMIT_CONTEXT, limit_context_device((uint64_t)ctx));
     CUresult result = real.cuCtxDestroy(ctx);
     if (result == CUDA_SUCCESS)
         limit_context_destroyed((uint64_t)ctx, mark);
+    truth_watched(&call);
     guard_leave();
     return result;
 }
 
 CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
 {
+    struct truth_call call;
     if (!entry_enter())
         return real.cuCtxDestroy_v2(ctx);
     uint64_t mark = limit_context_mark();
+    truth_watch(&call, LIMIT_CONTEXT, limit_context_device((uint64_t)ctx));
     CUresult result = real.cuCtxDestroy_v2(ctx);
     if (result == CUDA_SUCCESS)
         limit_context_destroyed((uint64_t)ctx, mark);
-    guard_leave();
-    return result;
-}
-
-/* Whether a device's primary context is gone: a release ends it only if it was the last. */
-static bool entry_primary_is_gone(CUdevice device)
-{
-    unsigned int flags;
-    int is_active = 1;
-    return real.cuDevicePrimaryCtxGetState(device, &flags, &is_active) == CUDA_SUCCESS &&
-           !is_active;
-}
-
-CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice dev)
-{
-    if (!entry_enter())
-        return real.cuDevicePrimaryCtxRelease(dev);
-    uint64_t mark = limit_context_mark();
-    CUresult result = real.cuDevicePrimaryCtxRelease(dev);
-    if (result == CUDA_SUCCESS && entry_primary_is_gone(dev))
-        limit_primary_destroyed((unsigned)dev, mark);
-    guard_leave();
-    return result;
-}
-
-CUresult CUDAAPI cuDevicePrimaryCtxRelease_v2(CUdevice dev)
-{
-    if (!entry_enter())
-        return real.cuDevicePrimaryCtxRelease_v2(dev);
-    uint64_t mark = limit_context_mark();
-    CUresult result = real.cuDevicePrimaryCtxRelease_v2(dev);
-    if (result == CUDA_SUCCESS && entry_primary_is_gone(dev))
-        limit_primary_destroyed((unsigned)dev, mark);
-    guard_leave();
-    return result;
-}
-
-/* A green context is one more user of a device's primary context, and what is allocated in it is
- * that one's (measured, driver 580.159). It does not say which device's afterwards. */
-CUresult CUDAAPI cuGreenCtxDestroy(CUgreenCtx hCtx)
-{
-    if (!entry_enter())
-        return real.cuGreenCtxDestroy(hCtx);
-    uint64_t mark = limit_context_mark();
-    CUresult result = real.cuGreenCtxDestroy(hCtx);
-    for (unsigned device = 0; result == CUDA_SUCCESS && device < BUDGET_DEVICES; device++) {
-        if (start_knows_device(device) && entry_primary_is_gone((CUdevice)device))
-            limit_primary_destroyed(device, mark);
-    }
-    guard_leave();
-    return result;
-}
-
-CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice dev)
-{
-    if (!entry_enter())
-        return real.cuDevicePrimaryCtxReset(dev);
-    uint64_t mark = limit_context_mark();
-    CUresult result = real.cuDevicePrimaryCtxReset(dev);
-    if (result == CUDA_SUCCESS)
-        limit_primary_destroyed((unsigned)dev, mark);
-    guard_leave();
-    return result;
-}
-
-CUresult CUDAAPI cuDevicePrimaryCtxReset_v2(CUdevice dev)
-{
-    if (!entry_enter())
-        return real.cuDevicePrimaryCtxReset_v2(dev);
-    uint64_t mark = limit_context_mark();
-    CUresult result = real.cuDevicePrimaryCtxReset_v2(dev);
-    if (result == CUDA_SUCCESS)
-        limit_primary_destroyed((unsigned)dev, mark);
+    truth_watched(&call);
     guard_leave();
     return result;
 }

@@ -1,90 +1,115 @@
 /* SPDX-License-Identifier: MIT
  *
- * Code, loaded and unloaded. Nothing says beforehand what it takes, and libraries take it only when
- * they are first used, so nothing is refused. limit_code_moved is where what it took is to be
- * measured; today it is told.
+ * Modules: code and its variables, loaded into the current context and unloaded. What a module
+ * takes is measured when it is there, and one that does not fit is unloaded again; one whose
+ * variables alone do not fit is refused before.
  */
+#include "blocks.h"
 #include "driver.h"
 #include "entry.h"
-#include "limit_overhead.h"
+#include "image_size.h"
 
-static CUresult entry_moved(CUresult result, enum api api)
+static bool entry_begin_module(struct truth_call *call, const void *image, enum api api)
 {
-    struct driver_place place;
-    if (result == CUDA_SUCCESS && driver_here(&place))
-        limit_code_moved(place.device, api);
+    struct driver_place place = {.device = BUDGET_DEVICES};
+    uint64_t least = 0;
+    (void)driver_here(&place); /* without a context nobody pays: the driver has its own answer */
+    if (image)
+        (void)image_least_bytes(image, &least);
+    /* One block may have room already. */
+    least = least > BLOCKS_BYTES ? least - BLOCKS_BYTES : 0;
+    return truth_begin(call, LIMIT_CODE, place.device, api, least);
+}
+
+static CUresult entry_end_module(struct truth_call *call, CUresult result, const CUmodule *module)
+{
+    if (result != CUDA_SUCCESS) {
+        truth_cancel(call);
+    } else if (!truth_settle(call)) {
+        real.cuModuleUnload(*module);
+        truth_give_up(call);
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
     return entry_pass(result);
 }
 
 CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
 {
+    struct truth_call call;
     if (!entry_enter())
         return real.cuModuleLoad(module, fname);
-    return entry_moved(real.cuModuleLoad(module, fname), API_cuModuleLoad);
+    if (!entry_begin_module(&call, NULL, API_cuModuleLoad))
+        return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
+    return entry_end_module(&call, real.cuModuleLoad(module, fname), module);
 }
 
 CUresult CUDAAPI cuModuleLoadData(CUmodule *module, const void *image)
 {
+    struct truth_call call;
     if (!entry_enter())
         return real.cuModuleLoadData(module, image);
-    return entry_moved(real.cuModuleLoadData(module, image), API_cuModuleLoadData);
+    if (!entry_begin_module(&call, image, API_cuModuleLoadData))
+        return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
+    return entry_end_module(&call, real.cuModuleLoadData(module, image), module);
 }
 
 CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions,
                                     CUjit_option *options, void **optionValues)
 {
+    struct truth_call call;
     if (!entry_enter())
         return real.cuModuleLoadDataEx(module, image, numOptions, options, optionValues);
-    return entry_moved(real.cuModuleLoadDataEx(module, image, numOptions, options, optionValues),
-                       API_cuModuleLoadDataEx);
+    if (!entry_begin_module(&call, image, API_cuModuleLoadDataEx))
+        return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
+    return entry_end_module(
+        &call, real.cuModuleLoadDataEx(module, image, numOptions, options, optionValues), module);
 }
 
 CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 {
+    struct truth_call call;
     if (!entry_enter())
         return real.cuModuleLoadFatBinary(module, fatCubin);
-    return entry_moved(real.cuModuleLoadFatBinary(module, fatCubin), API_cuModuleLoadFatBinary);
+    if (!entry_begin_module(&call, fatCubin, API_cuModuleLoadFatBinary))
+        return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
+    return entry_end_module(&call, real.cuModuleLoadFatBinary(module, fatCubin), module);
 }
 
+/* Of any context: the current one's device is as good a guess as any where cards are read. */
 CUresult CUDAAPI cuModuleUnload(CUmodule hmod)
 {
+    struct driver_place place = {.device = BUDGET_DEVICES};
+    struct truth_call call;
     if (!entry_enter())
         return real.cuModuleUnload(hmod);
-    return entry_moved(real.cuModuleUnload(hmod), API_cuModuleUnload);
+    (void)driver_here(&place);
+    truth_watch(&call, LIMIT_CODE, place.device);
+    CUresult result = real.cuModuleUnload(hmod);
+    truth_watched(&call);
+    guard_leave();
+    return result;
 }
 
-CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,
-                                   void **jitOptionsValues, unsigned int numJitOptions,
-                                   CUlibraryOption *libraryOptions, void **libraryOptionValues,
-                                   unsigned int numLibraryOptions)
+CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
 {
+    struct truth_call call;
     if (!entry_enter())
-        return real.cuLibraryLoadData(library, code, jitOptions, jitOptionsValues, numJitOptions,
-                                      libraryOptions, libraryOptionValues, numLibraryOptions);
-    return entry_moved(real.cuLibraryLoadData(library, code, jitOptions, jitOptionsValues,
-                                              numJitOptions, libraryOptions, libraryOptionValues,
-                                              numLibraryOptions),
-                       API_cuLibraryLoadData);
+        return real.cuModuleGetFunction(hfunc, hmod, name);
+    truth_watch_late(&call);
+    CUresult result = real.cuModuleGetFunction(hfunc, hmod, name);
+    truth_watched_late(&call);
+    guard_leave();
+    return result;
 }
 
-CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
-                                       CUjit_option *jitOptions, void **jitOptionsValues,
-                                       unsigned int numJitOptions, CUlibraryOption *libraryOptions,
-                                       void **libraryOptionValues, unsigned int numLibraryOptions)
+CUresult CUDAAPI cuFuncLoad(CUfunction function)
 {
+    struct truth_call call;
     if (!entry_enter())
-        return real.cuLibraryLoadFromFile(library, fileName, jitOptions, jitOptionsValues,
-                                          numJitOptions, libraryOptions, libraryOptionValues,
-                                          numLibraryOptions);
-    return entry_moved(real.cuLibraryLoadFromFile(library, fileName, jitOptions, jitOptionsValues,
-                                                  numJitOptions, libraryOptions,
-                                                  libraryOptionValues, numLibraryOptions),
-                       API_cuLibraryLoadFromFile);
-}
-
-CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
-{
-    if (!entry_enter())
-        return real.cuLibraryUnload(library);
-    return entry_moved(real.cuLibraryUnload(library), API_cuLibraryUnload);
+        return real.cuFuncLoad(function);
+    truth_watch_late(&call);
+    CUresult result = real.cuFuncLoad(function);
+    truth_watched_late(&call);
+    guard_leave();
+    return result;
 }

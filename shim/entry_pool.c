@@ -33,8 +33,8 @@ CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolP
         return real.cuMemPoolCreate(pool, poolProps);
     CUresult result = real.cuMemPoolCreate(pool, poolProps);
     if (result == CUDA_SUCCESS)
-        limit_pool_created((uint64_t)*pool,
-                           entry_payer(poolProps->allocType, &poolProps->location));
+        limit_pool_created((uint64_t)*pool, entry_payer(poolProps->allocType, &poolProps->location),
+                           poolProps->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED);
     guard_leave();
     return result;
 }
@@ -79,7 +79,7 @@ CUresult CUDAAPI cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute at
 static void entry_meet(CUmemoryPool pool, CUmemAllocationType type, const CUmemLocation *location)
 {
     if (type == CU_MEM_ALLOCATION_TYPE_MANAGED)
-        limit_pool_created((uint64_t)pool, entry_payer(type, location));
+        limit_pool_created((uint64_t)pool, entry_payer(type, location), true);
 }
 
 CUresult CUDAAPI cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location,

@@ -14,6 +14,7 @@ static void entry_view_here(uint64_t *total, uint64_t *free)
     if (!driver_here(&place))
         return;
     driver_look(place.device);
+    truth_look_late();
     limit_view(place.device, total, free);
 }
 

@@ -137,7 +137,10 @@ void ledger_remove(struct ledger *ledger, uint32_t number)
 void ledger_commit(struct ledger *ledger, unsigned device, enum gpulimit_kind kind, int64_t bytes)
 {
     struct region_totals *totals = &ledger->totals[device];
+    struct ledger_flow *flow = &ledger->flow[device];
     totals->committed_bytes += (uint64_t)bytes;
+    *(bytes > 0 ? &flow->grown_bytes : &flow->shrunk_bytes) +=
+        (uint64_t)(bytes > 0 ? bytes : -bytes);
     if (ledger->count_mode == GPULIMIT_COUNT_PROCESS)
         totals->by_kind[kind].bytes += (uint64_t)bytes;
 }

@@ -33,6 +33,12 @@ struct ledger_entry {
     bool is_listed; /* in the region */
 };
 
+/* All that was ever committed and given up on a device, of which committed_bytes is the difference.
+ */
+struct ledger_flow {
+    uint64_t grown_bytes, shrunk_bytes;
+};
+
 struct ledger {
     struct ledger_entry *entries;
     uint32_t capacity;
@@ -43,6 +49,7 @@ struct ledger {
     uint64_t unlisted;
     enum gpulimit_count_mode count_mode;
     struct region_totals totals[BUDGET_DEVICES];
+    struct ledger_flow flow[BUDGET_DEVICES];
 };
 
 /* Inserts an entry made of the given one (next, serial and is_listed are the ledger's own). Returns

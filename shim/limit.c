@@ -5,6 +5,7 @@
 #include "limit.h"
 
 #include "limit_books.h"
+#include "limit_overhead.h"
 #include "refusal.h"
 #include "tell.h"
 
@@ -99,11 +100,13 @@ bool limit_reserve(struct ticket *ticket, enum gpulimit_kind kind, unsigned devi
 {
     *ticket =
         (struct ticket){.kind = kind, .api = api, .device = device, .owner = owner, .bytes = bytes};
-    if (start_config()->error.length > 0 || device >= BUDGET_DEVICES) {
-        limit_refuse(ticket);
-        return false;
-    }
-    if (!limit_find_room(ticket)) {
+    return limit_reserve_ticket(ticket);
+}
+
+bool limit_reserve_ticket(struct ticket *ticket)
+{
+    if (start_config()->error.length > 0 || ticket->device >= BUDGET_DEVICES ||
+        !limit_find_room(ticket)) {
         limit_refuse(ticket);
         return false;
     }
@@ -166,9 +169,21 @@ bool limit_settle(struct books *books, struct ticket *ticket, int64_t charge)
     return true;
 }
 
+/* Whether the truth is to be looked at now: often enough to notice what kernels bring along, and
+ * seldom enough to cost nothing. One thread does. */
+static bool limit_is_due(struct books *books, unsigned device, uint64_t now_ns)
+{
+    enum { EVERY_NS = 100000000 };
+    struct overhead *overhead = &books->overhead[device];
+    if (now_ns < overhead->due_mono_ns || !limit_counts_overhead())
+        return false;
+    overhead->due_mono_ns = now_ns + EVERY_NS;
+    return true;
+}
+
 /* Enters a measured allocation into the ledger. Returns false when there is no memory for it. */
 static bool limit_enter(struct books *books, const struct ticket *ticket, uint64_t address,
-                        uint64_t bytes, int64_t cost)
+                        uint64_t bytes, int64_t cost, bool *is_due)
 {
     struct ledger *ledger = &books->ledger;
     struct ledger_entry entry = {
@@ -200,18 +215,20 @@ static bool limit_enter(struct books *books, const struct ticket *ticket, uint64
         ledger->totals[ticket->device].denials_recovered++;
     }
     ledger_publish(ledger, ticket->device, ticket->kind);
+    *is_due = limit_is_due(books, ticket->device, ledger_at(ledger, number)->born_mono_ns);
     return true;
 }
 
 bool limit_commit(struct ticket *ticket, uint64_t address, uint64_t bytes)
 {
     int64_t cost = 0;
+    bool is_due = false;
     struct books *books = books_lock();
     bool is_measured = limit_measure(books, ticket, address, bytes, &cost);
     bool is_entered =
         is_measured &&
         limit_settle(books, ticket, limit_counts_requests() ? (int64_t)bytes : cost) &&
-        limit_enter(books, ticket, address, bytes, cost);
+        limit_enter(books, ticket, address, bytes, cost, &is_due);
     if (!is_entered) {
         budget_give(ticket->device, ticket->held_bytes);
         if (is_measured)
@@ -222,6 +239,8 @@ bool limit_commit(struct ticket *ticket, uint64_t address, uint64_t bytes)
         return false;
     if (ticket->has_grace)
         budget_give_grace(ticket->device);
+    if (is_due)
+        start_driver()->look(ticket->device);
     tell_allocation(ticket, bytes);
     return true;
 }

@@ -17,10 +17,21 @@
 
 #include "gpulimit/region.h"
 
+/* What a request is about, for messages. */
+enum limit_what {
+    LIMIT_ALLOCATION,
+    LIMIT_CONTEXT,
+    LIMIT_GREEN_CONTEXT,
+    LIMIT_CODE,
+    LIMIT_STREAM,
+    LIMIT_SETTING
+};
+
 /* A request on its way through the gate. Filled in by limit_reserve. */
 struct ticket {
     enum gpulimit_kind kind;
     enum api api;
+    enum limit_what what;
     unsigned device;
     uint64_t owner;       /* context (linear, managed) or pool (async) */
     uint64_t bytes;       /* asked for */

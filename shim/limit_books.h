@@ -57,9 +57,16 @@ void limit_give_back(const struct removal *removal);
  * The last one takes its place. */
 void limit_end_wait(struct books *books, uint32_t number);
 
+/* Reserves room for a ticket that says what for. As limit_reserve. */
+bool limit_reserve_ticket(struct ticket *ticket);
+
+/* Shows and charges what a device's overhead is now: measured, and promised to kernels that have
+ * not taken it. */
+void limit_set_overhead(struct books *books, unsigned device);
+
 /* A context, or if that is 0 the primary one of a device, is gone, and with it what its settings
- * took. */
-void limit_end_overhead(struct books *books, uint64_t context, unsigned device);
+ * promised. */
+void limit_end_promises(struct books *books, uint64_t context, unsigned device);
 
 /* A handle or mapping of memory of cuMemCreate is gone: removes it if that was the last. */
 void limit_reap(struct books *books, uint32_t object);

@@ -6,11 +6,23 @@
 
 #include "limit_books.h"
 
-void limit_context_created(uint64_t context)
+/* In the table of contexts: users below, the device above. */
+#define LIMIT_USERS_BITS 32
+
+void limit_context_created(uint64_t context, unsigned device)
 {
     struct books *books = books_lock();
-    table_set(&books->contexts, context, 1);
+    table_set(&books->contexts, context, (uint64_t)device << LIMIT_USERS_BITS | 1);
     books_unlock();
+}
+
+unsigned limit_context_device(uint64_t context)
+{
+    struct books *books = books_lock();
+    const uint64_t *found = table_find(&books->contexts, context);
+    unsigned device = found ? (unsigned)(*found >> LIMIT_USERS_BITS) : BUDGET_DEVICES;
+    books_unlock();
+    return device;
 }
 
 void limit_context_attached(uint64_t context)
@@ -82,7 +94,7 @@ static void limit_remove_owned(struct books *books, uint64_t context, unsigned d
             limit_end_wait(books, number);
     }
     limit_remove_arrays(books, context, device, mark);
-    limit_end_overhead(books, context, device);
+    limit_end_promises(books, context, device);
 }
 
 void limit_context_destroyed(uint64_t context, uint64_t mark)
@@ -97,7 +109,7 @@ void limit_context_detached(uint64_t context, uint64_t mark)
 {
     struct books *books = books_lock();
     uint64_t *users = table_find(&books->contexts, context);
-    if (users && --*users == 0) {
+    if (users && (uint32_t)-- * users == 0) {
         limit_remove_owned(books, context, 0, mark);
         table_remove(&books->contexts, context);
     }

@@ -12,9 +12,12 @@
 
 #include "limit.h"
 
-/* The driver has created a context, or counted one user more of it. */
-void limit_context_created(uint64_t context);
+/* The driver has created a context on a device, or counted one user more of it. */
+void limit_context_created(uint64_t context, unsigned device);
 void limit_context_attached(uint64_t context);
+
+/* The device of a context that the program has created itself; BUDGET_DEVICES for others. */
+unsigned limit_context_device(uint64_t context);
 
 /* A mark in time, taken before a call that may end a context: what is allocated later has a higher
  * one. Handles and addresses can be handed out again as soon as the driver has ended the context.

@@ -1,97 +1,203 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of the gate that settings pass, see limit_overhead.h.
+ * The part of the gate that counts overhead, see limit_overhead.h.
  */
 #include "limit_overhead.h"
 
 #include "limit_books.h"
 #include "tell.h"
 
-bool limit_reserve_overhead(struct ticket *ticket, unsigned device, uint64_t context, enum api api,
-                            uint64_t bytes)
+bool limit_counts_overhead(void)
 {
-    if (limit_counts_requests() || bytes == 0) {
-        *ticket = (struct ticket){.api = api, .device = device, .owner = context};
-        return true;
-    }
-    return limit_reserve(ticket, GPULIMIT_KIND_NONE, device, context, api, bytes);
+    return !limit_counts_requests();
 }
 
-/* In the table: the device above; below, by how many bytes the setting takes more, or less, than it
- * did when it was first seen. */
-#define LIMIT_OVERHEAD_BITS 56
-#define LIMIT_OVERHEAD_MASK ((UINT64_C(1) << LIMIT_OVERHEAD_BITS) - 1)
-
-static int64_t limit_difference(uint64_t value)
+uint64_t limit_overhead(unsigned device)
 {
-    return (int64_t)(value << (64 - LIMIT_OVERHEAD_BITS)) >> (64 - LIMIT_OVERHEAD_BITS);
+    uint64_t bytes = books_lock()->ledger.totals[device].overhead_bytes;
+    books_unlock();
+    return bytes;
 }
 
-/* What it counts: what it took at first belongs to the context. */
-static int64_t limit_counted(int64_t difference)
+void limit_set_overhead(struct books *books, unsigned device)
 {
-    return difference > 0 ? difference : 0;
-}
-
-static void limit_add_overhead(struct books *books, unsigned device, int64_t change)
-{
-    books->ledger.totals[device].overhead_bytes += (uint64_t)change;
-    if (!limit_counts_requests())
+    const struct overhead *overhead = &books->overhead[device];
+    struct region_totals *totals = &books->ledger.totals[device];
+    uint64_t promised = overhead->promised_bytes - overhead->taken_bytes;
+    uint64_t bytes = overhead->measured_bytes + promised;
+    int64_t change = (int64_t)(bytes - totals->overhead_bytes);
+    totals->overhead_bytes = bytes;
+    totals->hidden_bytes = overhead->hidden_bytes + promised;
+    if (limit_counts_overhead())
         budget_adjust(device, change);
     ledger_publish(&books->ledger, device, GPULIMIT_KIND_NONE);
 }
 
-void limit_commit_overhead(struct ticket *ticket, unsigned setting, int64_t change)
+static uint64_t limit_committed(const struct books *books, uint32_t entry)
 {
-    /* Contexts are aligned, so the low bits of a handle have room for the setting. */
-    uint64_t key = ticket->owner | setting;
+    return books->ledger.entries[entry].committed_bytes;
+}
+
+/* What allocations hold on a device that the driver's figure for the process does not show: managed
+ * memory, memory that only an exported descriptor or an array keeps (measured, driver 580.159). */
+static uint64_t limit_hidden(const struct books *books, unsigned device)
+{
+    uint64_t bytes = books->ledger.totals[device].by_kind[GPULIMIT_KIND_MANAGED].bytes;
+    for (unsigned i = 0; i < books->pools.used; i++) {
+        const struct pool *pool = &books->pools.places[i];
+        if (pool->in_use && pool->is_managed && pool->device == (int)device)
+            bytes += pool->reserved_bytes;
+    }
+    for (uint32_t i = 0; i < books->exports.count; i++) {
+        const struct export *kept = &books->exports.kept[i];
+        if (kept->descriptor >= 0 && books->ledger.entries[kept->entry].device == device)
+            bytes += limit_committed(books, kept->entry);
+    }
+    for (uint32_t i = 0; books->tiles.piece_count > 0 && i < books->mappings.objects_used; i++) {
+        const struct mappings_object *object = &books->mappings.objects[i];
+        if (object->handles == 0 && object->maps > 0 && object->maps == object->holds &&
+            books->ledger.entries[object->entry].device == device)
+            bytes += limit_committed(books, object->entry);
+    }
+    return bytes;
+}
+
+static uint64_t limit_less(uint64_t bytes, uint64_t other)
+{
+    return bytes > other ? bytes - other : 0;
+}
+
+static void limit_look(struct books *books, struct limit_look *look)
+{
+    const struct region_totals *totals = &books->ledger.totals[look->device];
+    struct overhead *overhead = &books->overhead[look->device];
+    overhead->hidden_bytes = limit_hidden(books, look->device);
+    look->flow = books->ledger.flow[look->device];
+    look->least_bytes = limit_less(totals->committed_bytes, overhead->hidden_bytes);
+    /* What the budget has taken and the books do not have is under way. */
+    look->most_bytes =
+        limit_less(budget_used(look->device), totals->overhead_bytes + overhead->hidden_bytes);
+    look->overhead_bytes = totals->overhead_bytes;
+}
+
+void limit_look_begin(struct limit_look *look, unsigned device)
+{
+    look->device = device;
     struct books *books = books_lock();
-    const uint64_t *known = table_find(&books->overhead, key);
-    int64_t before = known ? limit_difference(*known) : 0;
-    int64_t after = before + change;
-    uint64_t value = ((uint64_t)after & LIMIT_OVERHEAD_MASK) | (uint64_t)ticket->device
-                                                                   << LIMIT_OVERHEAD_BITS;
-    if (table_set(&books->overhead, key, value))
-        limit_add_overhead(books, ticket->device, limit_counted(after) - limit_counted(before));
+    look->number = ++books->looks;
+    limit_look(books, look);
+    books_unlock();
+}
+
+/* Moves what was measured into the bounds that a figure leaves it. */
+static void limit_fit(struct overhead *overhead, uint64_t least_bytes, uint64_t most_bytes,
+                      bool is_late)
+{
+    uint64_t before = overhead->measured_bytes;
+    if (overhead->measured_bytes < least_bytes)
+        overhead->measured_bytes = least_bytes;
+    if (overhead->measured_bytes > most_bytes)
+        overhead->measured_bytes = most_bytes;
+    if (is_late && overhead->measured_bytes > before) {
+        overhead->taken_bytes += overhead->measured_bytes - before;
+        if (overhead->taken_bytes > overhead->promised_bytes)
+            overhead->taken_bytes = overhead->promised_bytes;
+    }
+}
+
+bool limit_look_end(const struct limit_look *look, const struct ticket *mine, uint64_t figure_bytes,
+                    bool is_late)
+{
+    struct limit_look now = {.device = look->device};
+    struct books *books = books_lock();
+    struct overhead *overhead = &books->overhead[look->device];
+    bool is_latest = look->number > overhead->looked;
+    if (is_latest) {
+        overhead->looked = look->number;
+        books->ledger.totals[look->device].truth_source = GPULIMIT_TRUTH_NVML;
+        limit_look(books, &now);
+        /* At the moment of the figure it was no more than at either end and what came meanwhile, no
+         * less than at either end without what went. */
+        uint64_t most = (now.most_bytes > look->most_bytes ? now.most_bytes : look->most_bytes) +
+                        (now.flow.grown_bytes - look->flow.grown_bytes);
+        uint64_t least = now.least_bytes < look->least_bytes ? now.least_bytes : look->least_bytes;
+        if (mine)
+            most = limit_less(most, mine->held_bytes);
+        least = limit_less(least, now.flow.shrunk_bytes - look->flow.shrunk_bytes);
+        limit_fit(overhead, limit_less(figure_bytes, most), limit_less(figure_bytes, least),
+                  is_late);
+        limit_set_overhead(books, look->device);
+    }
+    books_unlock();
+    return is_latest;
+}
+
+void limit_look_moved(const struct limit_look *look, int64_t card_bytes)
+{
+    struct books *books = books_lock();
+    struct overhead *overhead = &books->overhead[look->device];
+    const struct ledger_flow *flow = &books->ledger.flow[look->device];
+    int64_t change = card_bytes - (int64_t)(flow->grown_bytes - look->flow.grown_bytes) +
+                     (int64_t)(flow->shrunk_bytes - look->flow.shrunk_bytes);
+    books->ledger.totals[look->device].truth_source = GPULIMIT_TRUTH_DELTA;
+    overhead->hidden_bytes = limit_hidden(books, look->device);
+    if (change < 0)
+        overhead->measured_bytes = limit_less(overhead->measured_bytes, (uint64_t)-change);
+    else
+        overhead->measured_bytes += (uint64_t)change;
+    limit_set_overhead(books, look->device);
+    books_unlock();
+}
+
+static bool limit_is_over(unsigned device)
+{
+    uint64_t limit = budget_limit(device);
+    return limit != GPULIMIT_NO_LIMIT && budget_used(device) > limit;
+}
+
+bool limit_reserve_overhead(struct ticket *ticket, enum limit_what what, unsigned device,
+                            enum api api, uint64_t bytes)
+{
+    *ticket = (struct ticket){.api = api, .what = what, .device = device};
+    if (!limit_counts_overhead())
+        return true;
+    if (bytes > 0) {
+        ticket->bytes = bytes;
+        return limit_reserve_ticket(ticket);
+    }
+    if (!limit_is_over(device))
+        return true;
+    start_driver()->reclaim(device); /* which looks, too */
+    if (!limit_is_over(device))
+        return true;
+    limit_give_up(ticket);
+    return false;
+}
+
+bool limit_settle_overhead(const struct limit_look *look, struct ticket *ticket)
+{
+    struct books *books = books_lock();
+    struct overhead *overhead = &books->overhead[ticket->device];
+    uint64_t grown =
+        limit_less(books->ledger.totals[ticket->device].overhead_bytes, look->overhead_bytes);
+    if (ticket->what == LIMIT_CONTEXT && grown > 0 &&
+        (overhead->context_bytes == 0 || grown < overhead->context_bytes))
+        overhead->context_bytes = grown;
     books_unlock();
     limit_cancel(ticket); /* what it held is in the counters now */
-}
-
-void limit_code_moved(unsigned device, enum api api)
-{
-    tell_code(device, api);
-}
-
-struct limit_search {
-    struct books *books;
-    uint64_t context; /* 0: the primary one of the device */
-    unsigned device;
-    uint64_t key, value; /* found; key 0: none */
-};
-
-static bool limit_is_setting_of(uint64_t key, uint64_t value, void *argument)
-{
-    struct limit_search *search = argument;
-    uint64_t context = key & ~(uint64_t)(LIMIT_SETTINGS - 1);
-    bool is_it = search->context != 0 ? context == search->context
-                                      : value >> LIMIT_OVERHEAD_BITS == search->device &&
-                                            !table_find(&search->books->contexts, context);
-    if (is_it) {
-        search->key = key;
-        search->value = value;
+    ticket->held_bytes = 0;
+    if (grown > 0 && limit_is_over(ticket->device)) {
+        ticket->bytes = grown;
+        return false;
     }
-    return !is_it;
+    tell_overhead(ticket, grown);
+    return true;
 }
 
-void limit_end_overhead(struct books *books, uint64_t context, unsigned device)
+uint64_t limit_context_bytes(unsigned device)
 {
-    for (;;) {
-        struct limit_search search = {.books = books, .context = context, .device = device};
-        table_each(&books->overhead, limit_is_setting_of, &search);
-        if (search.key == 0)
-            return;
-        table_remove(&books->overhead, search.key);
-        limit_add_overhead(books, (unsigned)(search.value >> LIMIT_OVERHEAD_BITS),
-                           -limit_counted(limit_difference(search.value)));
-    }
+    struct books *books = books_lock();
+    uint64_t bytes = books->overhead[device].context_bytes;
+    books_unlock();
+    return bytes;
 }

@@ -1,32 +1,62 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory that the driver takes for a context by a setting of it (cuCtxSetLimit) rather than for an
- * allocation: it counts as overhead, from the setting on, until a lower one or the end of the
- * context. See limit.h for threads and forks.
+ * What the driver holds for the process outside any allocation: contexts, code, stacks, streams. It
+ * is told by nobody, so it is measured: the driver's own figure for the process, less what its
+ * allocations are known to hold. Where there is no such figure, it is what the card has less after
+ * a call than before. See limit.h for threads and forks.
  *
- * With GPU_LIMIT_COUNT=allocations overhead does not count: limit_reserve_overhead then says yes to
- * anything.
+ * Allocations go on while the driver is asked, so what they hold meanwhile is known only within
+ * bounds: it was never more than the budget had taken for them, never less than the books had. So a
+ * look gives bounds too, and moves the overhead no further than into them; when nothing goes on,
+ * they are one figure, and the overhead is exact.
+ *
+ * With GPU_LIMIT_COUNT=allocations overhead does not count, and nobody looks.
  */
 #ifndef SHIM_LIMIT_OVERHEAD_H
 #define SHIM_LIMIT_OVERHEAD_H
 
 #include "limit.h"
 
-/* A context's settings are numbered below this; it is a power of two, and contexts are aligned to
- * it. */
-enum { LIMIT_SETTINGS = 8 };
+/* What was known of a device before the driver was asked about it. */
+struct limit_look {
+    unsigned device;
+    uint64_t number;
+    uint64_t most_bytes, least_bytes; /* what allocations held, as the driver's figure has it */
+    struct ledger_flow flow;
+    uint64_t overhead_bytes;
+};
 
-/* Reserves room for a setting that will take so much more. Returns false if the limit refuses it,
- * as limit_reserve. */
-bool limit_reserve_overhead(struct ticket *ticket, unsigned device, uint64_t context, enum api api,
-                            uint64_t bytes);
+bool limit_counts_overhead(void);
 
-/* The driver has made the setting, and it takes so much more, or less if negative. setting: a small
- * number that tells the context's settings apart. The ticket is used up. */
-void limit_commit_overhead(struct ticket *ticket, unsigned setting, int64_t change);
+/* What overhead a device has, by the latest look. */
+uint64_t limit_overhead(unsigned device);
 
-/* Code was loaded into a device's context, or unloaded. What that takes is not known here, so it is
- * not counted; at verbosity 3 it is told. */
-void limit_code_moved(unsigned device, enum api api);
+/* Before the driver is asked. */
+void limit_look_begin(struct limit_look *look, unsigned device);
+
+/* After it: its figure for the process on the device. mine: a request for overhead of the caller's
+ * own that is under way, or NULL. is_late: what is new may be a heap or buffer that was set before
+ * (limit_promises.h), taken by a kernel. A look that began earlier than one that has ended already
+ * changes nothing: returns
+ * false. */
+bool limit_look_end(const struct limit_look *look, const struct ticket *mine, uint64_t figure_bytes,
+                    bool is_late);
+
+/* Likewise where the driver has no such figure: by how much more of the card is used now than when
+ * the look began. */
+void limit_look_moved(const struct limit_look *look, int64_t card_bytes);
+
+/* Reserves room for what a call will take at least, as far as that is known. Returns false if the
+ * limit refuses it, as limit_reserve; also when the device is over its limit already. */
+bool limit_reserve_overhead(struct ticket *ticket, enum limit_what what, unsigned device,
+                            enum api api, uint64_t bytes);
+
+/* The call has been made, and looked at. The ticket is used up, unless the device is over its limit
+ * by it: returns false then, and the caller undoes it, looks again, calls limit_give_up and answers
+ * as if limit_reserve_overhead had refused. */
+bool limit_settle_overhead(const struct limit_look *look, struct ticket *ticket);
+
+/* What a context takes on a device, from the smallest that was seen there; 0 unknown. */
+uint64_t limit_context_bytes(unsigned device);
 
 #endif

@@ -123,10 +123,12 @@ struct holes *limit_holes(struct books *books, const struct ledger_entry *entry)
     return &books->pools.places[entry->pool].holes;
 }
 
-void limit_pool_created(uint64_t pool, int device)
+void limit_pool_created(uint64_t pool, int device, bool is_managed)
 {
     struct books *books = books_lock();
-    pools_insert(&books->pools, pool, device);
+    struct pool *created = pools_insert(&books->pools, pool, device);
+    if (created)
+        created->is_managed = is_managed;
     books_unlock();
 }
 

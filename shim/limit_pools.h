@@ -8,8 +8,8 @@
 
 #include "limit.h"
 
-/* A pool of a device, or of the host (POOLS_HOST), exists. */
-void limit_pool_created(uint64_t pool, int device);
+/* A pool of a device, or of the host (POOLS_HOST), exists. is_managed: its memory is managed. */
+void limit_pool_created(uint64_t pool, int device, bool is_managed);
 
 /* Returns false for a pool not heard of. */
 bool limit_pool_device(uint64_t pool, int *device);

@@ -122,11 +122,13 @@ uint32_t mappings_unmap_next(struct mappings *mappings, uint64_t *at, uint64_t e
 void mappings_hold(struct mappings *mappings, uint32_t object)
 {
     mappings->objects[object].maps++;
+    mappings->objects[object].holds++;
 }
 
 void mappings_let_go(struct mappings *mappings, uint32_t object)
 {
     mappings->objects[object].maps--;
+    mappings->objects[object].holds--;
 }
 
 bool mappings_reap(struct mappings *mappings, uint32_t object, struct mappings_object *dead)

@@ -18,6 +18,7 @@ struct mappings_object {
     uint64_t handle;
     uint32_t handles; /* references by handle */
     uint32_t maps;    /* mappings */
+    uint32_t holds;   /* of those, the ones that have no address */
     uint32_t entry;   /* the caller's: the ledger's entry of this memory */
     uint32_t next_free;
     bool is_exported; /* the caller's, likewise below: under this descriptor, or -1 */

@@ -26,6 +26,7 @@ enum { POOLS_MAX = 1024, POOLS_HOST = -1 };
 
 struct pool {
     bool in_use;
+    bool is_managed;         /* of managed memory, which is in no figure of a process's */
     bool is_closing;         /* its destruction is under way: not to be asked about */
     int device;              /* POOLS_HOST: host memory, which is charged to nobody */
     uint64_t handle;         /* 0: destroyed by the program, and gone with its last allocation */

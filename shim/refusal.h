@@ -11,9 +11,10 @@
 struct refusal {
     const char *api;
     unsigned device;
-    bool is_setting; /* what was asked for is no allocation, but a setting of a context */
-    uint64_t requested_bytes;
+    enum limit_what what;
+    uint64_t requested_bytes; /* 0: not known, of something that takes no more than it must */
     uint64_t used_bytes;
+    uint64_t overhead_bytes; /* of that */
     uint64_t limit_bytes;
     const char *limit_text; /* GPU_LIMIT_MB as it was set */
     bool knows_card_free;
@@ -23,7 +24,7 @@ struct refusal {
     bool has_ledger; /* gpulimit-stat can see this process */
 };
 
-/* Writes the message into text: at most five lines. */
+/* Writes the message into text: at most six lines. */
 void refusal_explain(struct text *text, const struct refusal *refusal);
 
 #endif

@@ -40,6 +40,7 @@ static void start_in_child(void)
     unknown_attach(NULL, NULL);
     region_forget();
     budget_reset();
+    start_with->forget();
     tell_reset();
     for (unsigned device = 0; device < BUDGET_DEVICES; device++)
         atomic_store(&start_known[device], false);
@@ -86,6 +87,11 @@ bool start_process(const struct start_driver *driver)
 bool start_knows_device(unsigned device)
 {
     return atomic_load_explicit(&start_known[device], memory_order_acquire);
+}
+
+const char *start_uuid(unsigned device)
+{
+    return start_uuids[device];
 }
 
 bool start_find_device(const char *uuid, unsigned *device)

@@ -15,8 +15,13 @@ struct start_driver {
     /* Gives idle pool memory of a device back and tells limit_pool_answer what each pool holds
      * then. */
     void (*reclaim)(unsigned device);
+    /* Looks what the driver itself says that it holds for the process on a device, and tells
+     * limit_look_end. */
+    void (*look)(unsigned device);
     /* What the card itself has free, for messages. Returns false if that cannot be asked here. */
     bool (*card_free)(unsigned device, uint64_t *free_bytes);
+    /* In a fork's child: what was found out of the process is not about this one. */
+    void (*forget)(void);
 };
 
 /* Starts the work, once, however often it is called. Returns false if the configuration is in
@@ -29,6 +34,9 @@ const struct start_driver *start_driver(void);
 
 /* Whether start_add_device has been called for a device. */
 bool start_knows_device(unsigned device);
+
+/* The UUID of a known device. */
+const char *start_uuid(unsigned device);
 
 /* Finds the device of a UUID among the known ones; of the UUIDs, all but the first four characters
  * ("GPU-", "MIG-") is compared. */

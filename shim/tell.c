@@ -4,6 +4,7 @@
  */
 #include "tell.h"
 
+#include "limit_overhead.h"
 #include "refusal.h"
 #include "region.h"
 #include "start.h"
@@ -45,9 +46,10 @@ void tell_refusal(const struct ticket *ticket)
     (void)prctl(PR_GET_NAME, command);
     struct refusal refusal = {.api = api_names[ticket->api],
                               .device = ticket->device,
-                              .is_setting = ticket->kind == GPULIMIT_KIND_NONE,
+                              .what = ticket->what,
                               .requested_bytes = ticket->bytes,
                               .used_bytes = budget_used(ticket->device),
+                              .overhead_bytes = limit_overhead(ticket->device),
                               .limit_bytes = budget_limit(ticket->device),
                               .limit_text = config->limit_text,
                               .command = command,
@@ -60,18 +62,15 @@ void tell_refusal(const struct ticket *ticket)
     errno = saved;
 }
 
-void tell_allocation(const struct ticket *ticket, uint64_t bytes)
+static void tell_taken(const struct ticket *ticket, uint64_t bytes, const char *on)
 {
-    unsigned verbose = start_config()->verbose;
-    if (verbose < 3 || (verbose == 3 && bytes < (1u << 20)))
-        return;
     struct text text;
     text_init(&text);
     text_add(&text, "gpulimit: ");
     text_add(&text, api_names[ticket->api]);
     text_add(&text, " ");
     text_add_size(&text, bytes);
-    text_add(&text, " on GPU ");
+    text_add(&text, on);
     text_add_number(&text, ticket->device);
     text_add(&text, ": ");
     text_add_size(&text, budget_used(ticket->device));
@@ -79,18 +78,17 @@ void tell_allocation(const struct ticket *ticket, uint64_t bytes)
     log_write(&text);
 }
 
-void tell_code(unsigned device, enum api api)
+void tell_allocation(const struct ticket *ticket, uint64_t bytes)
 {
-    struct text text;
-    if (start_config()->verbose < 3)
-        return;
-    text_init(&text);
-    text_add(&text, "gpulimit: ");
-    text_add(&text, api_names[api]);
-    text_add(&text, " on GPU ");
-    text_add_number(&text, device);
-    text_add(&text, ": what code takes is not counted\n");
-    log_write(&text);
+    unsigned verbose = start_config()->verbose;
+    if (verbose >= 4 || (verbose == 3 && bytes >= (1u << 20)))
+        tell_taken(ticket, bytes, " on GPU ");
+}
+
+void tell_overhead(const struct ticket *ticket, uint64_t bytes)
+{
+    if (bytes > 0 && start_config()->verbose >= 3)
+        tell_taken(ticket, bytes, " of overhead on GPU ");
 }
 
 void tell_unknown(const char *name)

@@ -20,8 +20,8 @@ void tell_refusal(const struct ticket *ticket);
 /* An allocation that succeeded, from verbosity 3 on. */
 void tell_allocation(const struct ticket *ticket, uint64_t bytes);
 
-/* Code that was loaded or unloaded, from verbosity 3 on. */
-void tell_code(unsigned device, enum api api);
+/* What a call has taken as overhead, if anything, from verbosity 3 on. */
+void tell_overhead(const struct ticket *ticket, uint64_t bytes);
 
 /* A function of the driver's that this library does not know (unknown.h), at verbosity 2. */
 void tell_unknown(const char *name);

@@ -12,7 +12,7 @@
 
 #include <cuda.h>
 
-enum hook_role { ALLOCATES, FREES, SHAPES, ANSWERS, RESOLVES, STARTS };
+enum hook_role { ALLOCATES, OVERHEAD, FREES, SHAPES, ANSWERS, RESOLVES, STARTS };
 
 enum {
 #define HOOK(_symbol, _pfn, _room, _role, _text) HOOK_##_symbol,
@@ -29,12 +29,15 @@ struct hook_outputs {
     CUmemGenericAllocationHandle handle;
     CUmemoryPool pool;
     CUcontext context;
+    CUgreenCtx green;
+    CUstream stream;
     CUarray array;
     CUmipmappedArray mipmapped;
     CUarrayMapInfo map;
     CUgraphExec exec;
     CUmodule module;
     CUlibrary library;
+    CUfunction code;
     CUgraphExecUpdateResultInfo update;
     CUexternalMemory external;
     CUmemPoolPtrExportData pointer;

@@ -206,7 +206,7 @@ static void test_amounts(void **state)
 static void test_a_limit_above_the_card_is_the_card(void **state)
 {
     (void)state;
-    assert_devices("1T", "8128 8128 "); /* its context has the rest */
+    assert_devices("1T", "8192 8192 ");
 }
 
 static void test_devices_by_index_uuid_and_star(void **state)

@@ -56,7 +56,7 @@ static void test_each_verbosity_says_more(void **state)
         assert_int_equal(strncmp(program.err, "gpulimit: GPU_LIMIT_MB=1024; ledger /", 37) == 0,
                          i >= 2);
         assert_int_equal(strstr(program.err, "cuMemAlloc_v2 100 MiB on GPU 0") != NULL, i >= 3);
-        assert_int_equal(strstr(program.err, "cuModuleLoadData on GPU 0: what code takes") != NULL,
+        assert_int_equal(strstr(program.err, "cuModuleLoadData 2 MiB of overhead on GPU 0") != NULL,
                          i >= 3);
         assert_int_equal(strstr(program.err, "cuMemAlloc_v2 1000 bytes on GPU 0") != NULL, i >= 4);
     }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 uint64_t idle_bytes, pool_bytes;
-atomic_uint reclaims;
+atomic_uint reclaims, looks;
 
 struct pool_reading pool_says(void)
 {
@@ -39,9 +39,20 @@ static bool card_free(unsigned device, uint64_t *free_bytes)
     return true;
 }
 
+static void look(unsigned device)
+{
+    (void)device;
+    looks++;
+}
+
+static void forget(void)
+{
+}
+
 int start(void **state)
 {
-    static const struct start_driver driver = {.reclaim = reclaim, .card_free = card_free};
+    static const struct start_driver driver = {
+        .reclaim = reclaim, .look = look, .card_free = card_free, .forget = forget};
     (void)state;
     setenv("GPU_LIMIT_MB", "1024", 1);
     setenv("GPU_LIMIT_DIR", "/nonexistent", 1); /* the limit needs no ledger file */

@@ -1,69 +1,200 @@
 /* SPDX-License-Identifier: MIT
  *
- * shim/limit_overhead.c: what settings of a context take.
+ * shim/limit_overhead.c: what the driver holds outside any allocation, from its own figure.
  */
 #include "limit_fixture.h"
 
 #include "limit_contexts.h"
 #include "limit_overhead.h"
 
-enum { STACK, HEAP };
-
-static bool set(uint64_t context, unsigned setting, int64_t change)
+static uint64_t overhead(void)
 {
-    struct ticket ticket;
-    if (!limit_reserve_overhead(&ticket, 0, context, API_cuCtxSetLimit,
-                                change > 0 ? (uint64_t)change : 0))
-        return false;
-    limit_commit_overhead(&ticket, setting, change);
-    return true;
+    return totals(0)->overhead_bytes;
 }
 
-static void test_a_setting_counts_until_a_lower_one(void **state)
+/* The driver says that it holds so much for the process. */
+static void figure(uint64_t bytes)
 {
-    (void)state;
-    assert_true(set(CONTEXT, STACK, MIB(600)));
-    assert_int_equal(budget_used(0), MIB(600));
-    assert_int_equal(totals(0)->overhead_bytes, MIB(600));
-    assert_int_equal(totals(0)->charged_bytes, MIB(600));
-    assert_false(set(CONTEXT, STACK, MIB(500)));
-    assert_true(set(CONTEXT, HEAP, MIB(400)));
-    assert_true(set(CONTEXT, STACK, -(int64_t)MIB(600)));
-    assert_true(set(CONTEXT, HEAP,
-                    -(int64_t)MIB(500))); /* below where we began to count: no less than nothing */
-    assert_int_equal(totals(0)->overhead_bytes, 0);
-    assert_true(set(CONTEXT, HEAP, MIB(300)));
-    assert_int_equal(totals(0)->overhead_bytes, MIB(200));
-    assert_true(set(CONTEXT, HEAP, -(int64_t)MIB(200)));
+    struct limit_look look;
+    limit_look_begin(&look, 0);
+    assert_true(limit_look_end(&look, NULL, bytes, false));
 }
 
-static void test_settings_die_with_their_context(void **state)
+static void test_it_is_what_the_figure_has_beyond_allocations(void **state)
 {
     (void)state;
-    limit_context_created(OTHER);
-    assert_true(set(OTHER, STACK, MIB(100)));
-    assert_true(set(OTHER, HEAP, MIB(50)));
-    assert_true(set(CONTEXT, STACK, MIB(10)));
-    limit_context_destroyed(OTHER, limit_context_mark());
-    assert_int_equal(budget_used(0), MIB(10));
-    limit_primary_destroyed(0, limit_context_mark());
-    assert_int_equal(totals(0)->overhead_bytes, 0);
+    assert_true(take(GPULIMIT_KIND_LINEAR, CONTEXT, BASE, MIB(100)));
+    figure(MIB(618));
+    assert_int_equal(overhead(), MIB(518));
+    assert_int_equal(budget_used(0), MIB(618));
+    assert_int_equal(totals(0)->charged_bytes, MIB(618));
+    assert_int_equal(totals(0)->truth_source, GPULIMIT_TRUTH_NVML);
+    figure(MIB(700));
+    assert_int_equal(overhead(), MIB(600));
+    give(BASE);
+    figure(MIB(300));
+    assert_int_equal(overhead(), MIB(300));
+    figure(0);
+    assert_int_equal(overhead(), 0);
 }
 
-static void test_a_setting_that_the_driver_refuses_costs_nothing(void **state)
+static void test_what_is_under_way_may_be_in_the_figure_or_not(void **state)
 {
     struct ticket ticket;
     (void)state;
-    assert_true(limit_reserve_overhead(&ticket, 0, CONTEXT, API_cuCtxSetLimit, MIB(100)));
+    figure(MIB(200));
+    assert_true(
+        limit_reserve(&ticket, GPULIMIT_KIND_LINEAR, 0, CONTEXT, API_cuMemAlloc_v2, MIB(100)));
+    figure(MIB(200));
+    assert_int_equal(overhead(), MIB(200)); /* the driver has not got to it */
+    figure(MIB(300));
+    assert_int_equal(overhead(), MIB(200)); /* it has */
+    figure(MIB(350));
+    assert_int_equal(overhead(), MIB(250)); /* it has, and there is more */
+    figure(MIB(150));
+    assert_int_equal(overhead(), MIB(150)); /* some is gone for certain */
     limit_cancel(&ticket);
+    figure(0);
+}
+
+static void test_what_came_and_went_meanwhile_widens_the_bounds(void **state)
+{
+    struct limit_look look;
+    (void)state;
+    figure(MIB(200));
+    limit_look_begin(&look, 0);
+    assert_true(take(GPULIMIT_KIND_LINEAR, CONTEXT, BASE, MIB(100)));
+    give(BASE);
+    assert_true(limit_look_end(&look, NULL, MIB(300), false));
+    assert_int_equal(overhead(), MIB(200)); /* the figure may be of the moment between */
+    figure(0);
+}
+
+static void test_a_look_that_began_earlier_changes_nothing(void **state)
+{
+    struct limit_look early, late;
+    (void)state;
+    limit_look_begin(&early, 0);
+    limit_look_begin(&late, 0);
+    assert_true(limit_look_end(&late, NULL, MIB(100), false));
+    assert_false(limit_look_end(&early, NULL, MIB(900), false));
+    assert_int_equal(overhead(), MIB(100));
+    figure(0);
+}
+
+static void test_managed_memory_is_in_no_figure(void **state)
+{
+    (void)state;
+    assert_true(take(GPULIMIT_KIND_MANAGED, CONTEXT, BASE, MIB(300)));
+    figure(MIB(518));
+    assert_int_equal(overhead(), MIB(518));
+    assert_int_equal(totals(0)->hidden_bytes, MIB(300));
+    assert_int_equal(totals(0)->charged_bytes, MIB(818));
+    give(BASE);
+    figure(0);
+}
+
+static void test_a_call_that_fits_is_charged_as_measured(void **state)
+{
+    struct ticket ticket;
+    struct limit_look look, after;
+    (void)state;
+    assert_true(limit_reserve_overhead(&ticket, LIMIT_CONTEXT, 0, API_cuCtxCreate_v2, MIB(400)));
+    assert_int_equal(budget_used(0), MIB(400));
+    limit_look_begin(&look, 0);
+    limit_look_begin(&after, 0);
+    assert_true(limit_look_end(&after, &ticket, MIB(518), false));
+    assert_true(limit_settle_overhead(&look, &ticket));
+    assert_int_equal(budget_used(0), MIB(518));
+    assert_int_equal(limit_context_bytes(0), MIB(518));
+    figure(0);
+}
+
+static void test_a_call_that_does_not_fit_is_to_be_undone(void **state)
+{
+    struct ticket ticket;
+    struct limit_look look;
+    uint64_t denials = totals(0)->denials;
+    (void)state;
+    assert_true(take(GPULIMIT_KIND_LINEAR, CONTEXT, BASE, MIB(800)));
+    assert_true(limit_reserve_overhead(&ticket, LIMIT_CODE, 0, API_cuModuleLoadData, 0));
+    limit_look_begin(&look, 0);
+    figure(MIB(1056));
+    assert_false(limit_settle_overhead(&look, &ticket));
+    assert_int_equal(ticket.bytes, MIB(256));
+    figure(MIB(800));
+    limit_give_up(&ticket);
+    assert_int_equal(totals(0)->denials, denials + 1);
+    assert_int_equal(budget_used(0), MIB(800));
+    give(BASE);
+}
+
+static void test_what_is_known_not_to_fit_is_refused_before(void **state)
+{
+    struct ticket ticket;
+    (void)state;
+    assert_true(take(GPULIMIT_KIND_LINEAR, CONTEXT, BASE, MIB(800)));
+    assert_false(limit_reserve_overhead(&ticket, LIMIT_CODE, 0, API_cuModuleLoadData, MIB(256)));
+    figure(MIB(1100));
+    assert_false(limit_reserve_overhead(&ticket, LIMIT_STREAM, 0, API_cuStreamCreate, 0));
+    give(BASE);
+    figure(0);
+}
+
+static void test_over_the_limit_nothing_is_given_until_enough_is_freed(void **state)
+{
+    (void)state;
+    assert_true(take(GPULIMIT_KIND_LINEAR, CONTEXT, BASE, MIB(1000)));
+    figure(MIB(1900)); /* a kernel brought its stacks along */
+    assert_int_equal(budget_used(0), MIB(1900));
+    assert_false(take(GPULIMIT_KIND_LINEAR, CONTEXT, BASE + MIB(2000), MIB(2)));
+    give(BASE);
+    assert_true(take(GPULIMIT_KIND_LINEAR, CONTEXT, BASE, MIB(100)));
+    give(BASE);
+    figure(0);
+}
+
+static void test_without_a_figure_it_is_what_the_card_has_less(void **state)
+{
+    struct limit_look look;
+    (void)state;
+    limit_look_begin(&look, 0);
+    assert_true(take(GPULIMIT_KIND_LINEAR, CONTEXT, BASE, MIB(100))); /* of another thread */
+    limit_look_moved(&look, (int64_t)MIB(618));
+    assert_int_equal(overhead(), MIB(518));
+    assert_int_equal(totals(0)->truth_source, GPULIMIT_TRUTH_DELTA);
+    limit_look_begin(&look, 0);
+    give(BASE);
+    limit_look_moved(&look, -(int64_t)MIB(618));
+    assert_int_equal(overhead(), 0);
+}
+
+static void test_an_allocation_looks_when_it_is_time(void **state)
+{
+    unsigned before = looks;
+    (void)state;
+    for (unsigned i = 0; i < 100; i++) {
+        assert_true(take(GPULIMIT_KIND_LINEAR, CONTEXT, BASE, MIB(2)));
+        give(BASE);
+    }
+    assert_true(looks - before <= 2); /* the first, and one more if 100 ms have passed */
+    assert_true(looks > 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        GATE(test_a_setting_counts_until_a_lower_one),
-        GATE(test_settings_die_with_their_context),
-        GATE(test_a_setting_that_the_driver_refuses_costs_nothing),
+        GATE(test_it_is_what_the_figure_has_beyond_allocations),
+        GATE(test_what_is_under_way_may_be_in_the_figure_or_not),
+        GATE(test_what_came_and_went_meanwhile_widens_the_bounds),
+        GATE(test_a_look_that_began_earlier_changes_nothing),
+        GATE(test_managed_memory_is_in_no_figure),
+        GATE(test_a_call_that_fits_is_charged_as_measured),
+        GATE(test_a_call_that_does_not_fit_is_to_be_undone),
+        GATE(test_what_is_known_not_to_fit_is_refused_before),
+        GATE(test_over_the_limit_nothing_is_given_until_enough_is_freed),
+        GATE(test_without_a_figure_it_is_what_the_card_has_less),
+        GATE(test_an_allocation_looks_when_it_is_time),
     };
     return cmocka_run_group_tests_name("limit_overhead", tests, start, NULL);
 }

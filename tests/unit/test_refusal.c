@@ -65,7 +65,7 @@ static void test_a_setting_is_not_made_smaller_by_a_smaller_batch(void **state)
     struct refusal refusal = of_a_batch();
     (void)state;
     refusal.api = "cuCtxSetLimit";
-    refusal.is_setting = true;
+    refusal.what = LIMIT_SETTING;
     refusal.requested_bytes = MIB(16632);
     refusal.knows_card_free = false;
     refusal.has_ledger = false;
@@ -76,6 +76,51 @@ static void test_a_setting_is_not_made_smaller_by_a_smaller_batch(void **state)
                 "ordinary CUDA out-of-memory error.\n"
                 "gpulimit:   To let it pass, set GPU_LIMIT_MB to 17532 or more, or ask for less (a "
                 "smaller stack, heap or printf buffer).\n");
+}
+
+static void test_a_context_that_is_too_large_has_two_ways_out(void **state)
+{
+    struct refusal refusal = of_a_batch();
+    (void)state;
+    refusal.api = "cuDevicePrimaryCtxRetain";
+    refusal.what = LIMIT_CONTEXT;
+    refusal.requested_bytes = MIB(518);
+    refusal.used_bytes = 0;
+    refusal.limit_bytes = MIB(256);
+    refusal.limit_text = "256";
+    refusal.has_ledger = false;
+    refusal.knows_card_free = false;
+    assert_says(
+        &refusal,
+        "gpulimit: refused a context of 518 MiB on GPU 0: larger than the whole limit of 256 MiB, "
+        "so it can never succeed (GPU_LIMIT_MB=256).\n"
+        "gpulimit:   asked for by cuDevicePrimaryCtxRetain in process 4242 (python3), which got an "
+        "ordinary CUDA out-of-memory error.\n"
+        "gpulimit:   To let it pass, set GPU_LIMIT_MB to 518 or more, GPU_LIMIT_COUNT=allocations, "
+        "which counts only what the program allocates, or ask for less (one context, on one "
+        "GPU).\n");
+}
+
+static void test_overhead_is_named_where_there_is_any(void **state)
+{
+    struct refusal refusal = of_a_batch();
+    (void)state;
+    refusal.overhead_bytes = MIB(518);
+    refusal.knows_card_free = false;
+    refusal.what = LIMIT_STREAM;
+    refusal.requested_bytes = 0;
+    refusal.used_bytes = MIB(1026);
+    refusal.has_ledger = false;
+    assert_says(&refusal,
+                "gpulimit: refused a stream on GPU 0: 1026 MiB of the limit of 1024 MiB in use, 0 "
+                "bytes left (GPU_LIMIT_MB=1024).\n"
+                "gpulimit:   asked for by cuMemAlloc_v2 in process 4242 (python3), which got an "
+                "ordinary CUDA out-of-memory error.\n"
+                "gpulimit:   Of what is in use, 518 MiB is overhead that the driver takes: "
+                "contexts, code, stacks, streams.\n"
+                "gpulimit:   To let it pass, set GPU_LIMIT_MB to 1026 or more, "
+                "GPU_LIMIT_COUNT=allocations, which counts only what the program allocates, or "
+                "ask for less (fewer streams).\n");
 }
 
 static void test_a_device_that_is_not_named_has_no_larger_limit_to_offer(void **state)
@@ -110,6 +155,8 @@ int main(void)
         cmocka_unit_test(test_it_says_who_asked_and_what_to_do),
         cmocka_unit_test(test_what_is_not_known_is_not_said),
         cmocka_unit_test(test_a_setting_is_not_made_smaller_by_a_smaller_batch),
+        cmocka_unit_test(test_a_context_that_is_too_large_has_two_ways_out),
+        cmocka_unit_test(test_overhead_is_named_where_there_is_any),
         cmocka_unit_test(test_a_device_that_is_not_named_has_no_larger_limit_to_offer),
         cmocka_unit_test(test_no_limit_could_be_large_enough_for_a_size_that_wraps),
     };

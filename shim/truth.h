@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the driver holds for this process outside any allocation, found out: by NVML's own figure
+ * for the process or, where NVML does not list it (a pid namespace, no NVML at all), by what the
+ * card has less after a call than before. What is then charged: limit_overhead.h.
+ *
+ * NVML is loaded when the process makes its first context, and not before: few processes that are
+ * preloaded do. A question takes some 20 us (measured, driver 580.159), so it is asked where
+ * overhead is known to move, before a refusal, and else from time to time; never with a lock held.
+ * In between, code that kernels bring along is not seen.
+ *
+ * Any thread, inside a hook. errno is left as it was. After a fork the child begins anew.
+ */
+#ifndef SHIM_TRUTH_H
+#define SHIM_TRUTH_H
+
+#include "limit_overhead.h"
+
+/* A call that is known to take overhead, or to give it back. */
+struct truth_call {
+    struct ticket ticket;
+    struct limit_look look;
+    bool is_loose; /* it need not be looked at now */
+    bool has_card;
+    uint64_t card_bytes;  /* what of the card was in use before */
+    uint64_t guess_bytes; /* what it takes, if nothing could be asked before; the caller's, after
+                             truth_begin */
+    int turn;             /* the device's turn, see truth.c; -1 none */
+};
+
+/* Looks at a device. */
+void truth_look(unsigned device);
+
+/* Looks at the device of the current context, if that has not been done just now: after a call by
+ * which a kernel may have brought its code along. */
+void truth_look_late(void);
+
+/* There is a context on a device: looks, unless it has been looked at since the context came. */
+void truth_meet(unsigned device);
+
+/* The steps around a call that takes overhead, as those of an allocation: bytes is what it takes at
+ * least, 0 if unknown. truth_begin returns false if that is refused: answer out of memory. After
+ * the call truth_settle, or truth_cancel if the driver refused. truth_settle returns false if what
+ * it took did not fit: undo it, then truth_give_up, then answer out of memory. */
+bool truth_begin(struct truth_call *call, enum limit_what what, unsigned device, enum api api,
+                 uint64_t bytes);
+bool truth_settle(struct truth_call *call);
+void truth_cancel(struct truth_call *call);
+void truth_give_up(struct truth_call *call);
+
+/* Around a call that gives overhead back, or takes some and cannot be undone. */
+void truth_watch(struct truth_call *call, enum limit_what what, unsigned device);
+void truth_watched(struct truth_call *call);
+
+/* Around a call that loads code into the current context if that is not there yet. */
+void truth_watch_late(struct truth_call *call);
+void truth_watched_late(struct truth_call *call);
+
+/* In a fork's child. */
+void truth_forget(void);
+
+#endif
