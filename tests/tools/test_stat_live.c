@@ -24,21 +24,36 @@
 
 #define STAT "gpulimit-stat"
 
+#define TEST_MANAGED_BYTES (20 * FIXTURE_MIB)
+
 static char test_pid[16];
 
-/* Large and small linear memory, and a pool that keeps more than is in use. */
+/* Large and small linear memory, a pool that keeps more than is in use, managed memory, which
+ * counts but is in nobody's figure, and streams; then an allocation so late that the library looks
+ * at what else there is. */
 static int test_set_up(void **state)
 {
     CUcontext context;
-    CUdeviceptr pointers[3];
+    CUdeviceptr pointers[5];
+    CUstream streams[8];
 
     folder_open(state);
     unsetenv("LD_PRELOAD"); /* the tool goes without */
     setenv("LD_LIBRARY_PATH", getenv("SIMGPU_FOLDER"), 1);
     snprintf(test_pid, sizeof(test_pid), "%d", getpid());
-    return cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context) ||
-           cuMemAlloc_v2(&pointers[0], 100 * FIXTURE_MIB) || cuMemAlloc_v2(&pointers[1], 1000) ||
-           cuMemAllocAsync(&pointers[2], 10 * FIXTURE_MIB, NULL);
+    if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context) ||
+        cuMemAlloc_v2(&pointers[0], 100 * FIXTURE_MIB) || cuMemAlloc_v2(&pointers[1], 1000) ||
+        cuMemAllocAsync(&pointers[2], 10 * FIXTURE_MIB, NULL) ||
+        cuMemAllocManaged(&pointers[3], TEST_MANAGED_BYTES, CU_MEM_ATTACH_GLOBAL)) {
+        return -1;
+    }
+    for (int i = 0; i < 8; i++) {
+        if (cuStreamCreate(&streams[i], CU_STREAM_DEFAULT)) {
+            return -1;
+        }
+    }
+    usleep(200000);
+    return cuMemAlloc_v2(&pointers[4], 4 * FIXTURE_MIB) ? -1 : 0;
 }
 
 static void test_read_device(const char *const names[], json_int_t figures[])
@@ -60,13 +75,26 @@ static void test_read_device(const char *const names[], json_int_t figures[])
     tool_forget(&result);
 }
 
-static void test_charged_and_untracked_are_what_the_gpu_holds(void **state)
+static void test_all_that_the_gpu_holds_is_charged_and_nothing_untracked(void **state)
 {
-    json_int_t figures[2];
+    json_int_t figures[3];
 
     (void)state;
-    test_read_device((const char *const[]){"charged_bytes", "untracked_bytes", NULL}, figures);
-    assert_int_equal(figures[0] + figures[1], simgpu_process_used(0));
+    test_read_device(
+        (const char *const[]){"charged_bytes", "untracked_bytes", "overhead_bytes", NULL}, figures);
+    assert_int_equal(figures[0], simgpu_process_used(0) + TEST_MANAGED_BYTES);
+    assert_int_equal(figures[1], 0);
+    assert_true(figures[2] > 0);
+}
+
+static void test_truth_is_nvmls(void **state)
+{
+    struct tool_result result;
+
+    (void)state;
+    TOOL_RUN(&result, STAT, "--json", "-p", test_pid);
+    assert_non_null(strstr(result.out, "\"truth_source\": \"nvml\""));
+    tool_forget(&result);
 }
 
 static void test_lines_of_allocs_add_up_to_what_is_charged(void **state)
@@ -86,7 +114,7 @@ static void test_lines_of_allocs_add_up_to_what_is_charged(void **state)
         sum += bytes;
         lines++;
     }
-    assert_true(lines >= 3);
+    assert_true(lines >= 4);
     assert_int_equal(sum, charged);
     tool_forget(&result);
 }
@@ -94,7 +122,8 @@ static void test_lines_of_allocs_add_up_to_what_is_charged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_charged_and_untracked_are_what_the_gpu_holds),
+        cmocka_unit_test(test_all_that_the_gpu_holds_is_charged_and_nothing_untracked),
+        cmocka_unit_test(test_truth_is_nvmls),
         cmocka_unit_test(test_lines_of_allocs_add_up_to_what_is_charged),
     };
 
