@@ -3,18 +3,23 @@
  * Times pairs of allocate and free, with some hundred others live, and calls that are often made,
  * and prints nanoseconds a pair or call.
  * Knows nothing of gpulimit: tests/bench/run runs it bare and under the library, over a driver
- * whose calls cost nothing.
+ * whose calls cost nothing, or over the one that is there.
  *
- *   usage: pairs [ROUNDS]     prints lines: NAME NANOSECONDS
+ *   usage: pairs [ROUNDS [gpu]]     prints lines: NAME NANOSECONDS
+ *
+ * gpu: the driver is a true one, which wants a context, and costs so much that fewer pairs do.
  */
 #include <cuda.h>
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-enum { LIVE = 256, PAIRS = 200000 };
+enum { LIVE = 256, PAIRS = 200000, GPU_PAIRS = 4000 };
+
+static unsigned pairs = PAIRS;
 
 static struct {
     CUresult (*init)(unsigned int);
@@ -27,6 +32,8 @@ static struct {
     CUresult (*release)(CUmemGenericAllocationHandle);
     CUresult (*get_info)(size_t *, size_t *);
     CUresult (*launch)(CUgraphExec, CUstream);
+    CUresult (*retain)(CUcontext *, CUdevice);
+    CUresult (*set_current)(CUcontext);
 } cu;
 
 static void *find(void *driver, const char *name)
@@ -94,13 +101,24 @@ static void one_launch(size_t bytes)
 static void time_pairs(const char *name, void (*one)(size_t bytes), size_t bytes)
 {
     double start = now_ns();
-    for (unsigned i = 0; i < PAIRS; i++)
+    for (unsigned i = 0; i < pairs; i++)
         one(bytes);
-    printf("%s %.1f\n", name, (now_ns() - start) / PAIRS);
+    printf("%s %.1f\n", name, (now_ns() - start) / pairs);
+}
+
+static void make_context(void *driver)
+{
+    CUcontext context;
+    *(void **)&cu.retain = find(driver, "cuDevicePrimaryCtxRetain");
+    *(void **)&cu.set_current = find(driver, "cuCtxSetCurrent");
+    must(cu.retain(&context, 0));
+    must(cu.set_current(context));
+    pairs = GPU_PAIRS;
 }
 
 int main(int argc, char **argv)
 {
+    bool is_gpu = argc > 2;
     unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 5;
     void *driver = dlopen("libcuda.so.1", RTLD_NOW);
     if (!driver) {
@@ -117,6 +135,8 @@ int main(int argc, char **argv)
     *(void **)&cu.get_info = find(driver, "cuMemGetInfo_v2");
     *(void **)&cu.launch = find(driver, "cuGraphLaunch");
     must(cu.init(0));
+    if (is_gpu)
+        make_context(driver);
     for (unsigned i = 0; i < LIVE; i++) {
         CUdeviceptr live;
         must(cu.alloc(&live, 4096));
@@ -127,7 +147,8 @@ int main(int argc, char **argv)
         time_pairs("cuMemAllocAsync+cuMemFreeAsync/4KiB", one_async, 4096);
         time_pairs("cuMemCreate+cuMemRelease/2MiB", one_vmm, 2u << 20);
         time_pairs("cuMemGetInfo", one_query, 0);
-        time_pairs("cuGraphLaunch", one_launch, 0);
+        if (!is_gpu)
+            time_pairs("cuGraphLaunch", one_launch, 0);
     }
     return 0;
 }
