@@ -10,6 +10,7 @@
 #include "entry.h"
 #include "limit.h"
 #include "start.h"
+#include "truth.h"
 #include "visible.h"
 
 #include <stdlib.h>
@@ -65,6 +66,18 @@ static void entry_nvml_cut(const char *uuid, uint64_t *total, uint64_t *free)
         *free = limit;
 }
 
+/* Looks as cuMemGetInfo does: both are to say the same. Where that could not be asked, for want of a
+ * context, nobody else may have looked for long. */
+static void entry_nvml_look(unsigned device)
+{
+    CUdevice current;
+    driver_look(device);
+    if (real.cuCtxGetDevice(&current) == CUDA_SUCCESS && (unsigned)current == device)
+        truth_look_late();
+    else
+        truth_look(device);
+}
+
 /* Cuts the figures of a device as limit_view does those of cuMemGetInfo. */
 static void entry_nvml_view(nvmlDevice_t device, uint64_t *total, uint64_t *free)
 {
@@ -77,7 +90,7 @@ static void entry_nvml_view(nvmlDevice_t device, uint64_t *total, uint64_t *free
         entry_nvml_cut(uuid, total, free);
         return;
     }
-    driver_look(ordinal); /* as cuMemGetInfo does: both are to say the same */
+    entry_nvml_look(ordinal);
     limit_view(ordinal, total, free);
 }
 

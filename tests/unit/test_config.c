@@ -98,6 +98,8 @@ static void test_what_is_not_understood_is_an_error_that_names_it(void **state)
     assert_refused("GPU_LIMIT_VERBOSE=5", "GPU_LIMIT_VERBOSE");
     assert_refused("GPU_LIMIT_VERBOSE=yes", "GPU_LIMIT_VERBOSE");
     assert_refused("GPU_LIMIT_LOG=stdout", "GPU_LIMIT_LOG");
+    assert_refused("GPU_LIMIT_NVML=no", "GPU_LIMIT_NVML");
+    assert_refused("GPU_LIMIT_NVML=", "GPU_LIMIT_NVML");
     assert_string_equal(config.log, "stderr");
     assert_refused("GPU_LIMIT_DIR=shm", "GPU_LIMIT_DIR");
     assert_refused("GPU_LIMIT_ON_EXCEED=abort", "GPU_LIMIT_ON_EXCEED");
@@ -128,13 +130,28 @@ static void test_control_characters_do_not_reach_the_terminal(void **state)
     assert_null(strchr(text_string(&config.error), '\x1b'));
 }
 
+static void test_nvml_shows_the_limit_unless_told_otherwise(void **state)
+{
+    (void)state;
+    parse(NULL, NULL);
+    assert_false(config.nvml_is_real);
+    parse("GPU_LIMIT_NVML=limit", NULL);
+    assert_false(config.nvml_is_real);
+    parse("GPU_LIMIT_NVML=real", NULL);
+    assert_true(config.nvml_is_real);
+    assert_string_equal(text_string(&config.error), "");
+}
+
 static void test_devices_have_their_own_limits(void **state)
 {
     (void)state;
-    parse("GPU_LIMIT_MB=0=1G,GPU-bbbb=512M,*=25%", NULL);
+    parse("GPU_LIMIT_MB=0=1G,GPU-bbbb=512M,MIG-ee=2M,*=25%", NULL);
     assert_string_equal(text_string(&config.error), "");
     assert_int_equal(config_limit_for(&config, 0, "GPU-aaaa", MIB(8192)), MIB(1024));
     assert_int_equal(config_limit_for(&config, 1, "GPU-bbbb-cccc", MIB(8192)), MIB(512));
+    assert_int_equal(config_limit_for(&config, 1, "GPU-BBBB-cccc", MIB(8192)), MIB(512));
+    /* CUDA calls an instance of a card a card. */
+    assert_int_equal(config_limit_for(&config, 1, "GPU-eeee", MIB(8192)), MIB(2));
     assert_int_equal(config_limit_for(&config, 2, "GPU-dddd", MIB(8192)), MIB(2048));
 }
 
@@ -164,6 +181,7 @@ int main(void)
         cmocka_unit_test(test_a_misspelt_variable_is_an_error_and_not_no_limit),
         cmocka_unit_test(test_the_first_error_is_the_one_that_is_told),
         cmocka_unit_test(test_control_characters_do_not_reach_the_terminal),
+        cmocka_unit_test(test_nvml_shows_the_limit_unless_told_otherwise),
         cmocka_unit_test(test_devices_have_their_own_limits),
         cmocka_unit_test(test_a_device_that_is_not_named_gets_nothing),
         cmocka_unit_test(test_the_values_survive_a_change_of_the_environment),
