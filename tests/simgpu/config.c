@@ -53,6 +53,7 @@ struct config config_read(void)
     if (!config.context_bytes)
         config.start_hidden_bytes = config.context_hidden_bytes = 0;
     config.hides_processes = config_says("SIMGPU_HIDE_PROCESSES", "1");
+    config.hides_figures = config_says("SIMGPU_HIDE_FIGURES", "1");
     config.is_mig = config_says("SIMGPU_MIG", "1");
     config.loads_eagerly = config_says("CUDA_MODULE_LOADING", "EAGER");
     return config;

@@ -22,13 +22,14 @@ struct config {
     bool is_h200; /* no place for CUDA 2.x's 32-bit addresses: its contexts and calls are refused */
     bool is_mig;  /* NVML calls each device a part of a larger one */
     bool hides_processes; /* NVML lists none, as within a pid namespace */
+    bool hides_figures;   /* NVML does not know what they hold, as in some virtual machines */
     bool loads_eagerly;   /* libraries as modules: when they are loaded, not when first used */
 };
 
 /* Reads SIMGPU_DEVICES, SIMGPU_PROFILE, SIMGPU_MEMORY_MB and SIMGPU_CONTEXT_MB (the last two
- * override the profile), SIMGPU_RESERVED_MB, SIMGPU_MIG, SIMGPU_HIDE_PROCESSES and
- * CUDA_MODULE_LOADING. A value that is no number, or 0 where there cannot be none, counts as unset.
- */
+ * override the profile), SIMGPU_RESERVED_MB, SIMGPU_MIG, SIMGPU_HIDE_PROCESSES,
+ * SIMGPU_HIDE_FIGURES and CUDA_MODULE_LOADING. A value that is no number, or 0 where there cannot
+ * be none, counts as unset. */
 struct config config_read(void);
 
 /* The shared file's path: SIMGPU_STATE, else one for each user in /dev/shm or /tmp. */

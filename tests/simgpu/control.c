@@ -45,3 +45,8 @@ uint64_t simgpu_process_used(int device)
 {
     return control_read(device, state_own_bytes);
 }
+
+uint64_t simgpu_process_peak(int device)
+{
+    return control_read(device, state_take_peak);
+}

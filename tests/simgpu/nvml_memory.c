@@ -57,6 +57,8 @@ static nvmlReturn_t nvml_list(const struct nvml_device *device, unsigned *count,
         return NVML_ERROR_INVALID_ARGUMENT;
     unsigned room = *count;
     *count = nvml_config.hides_processes ? 0 : state_list(device->gpu, processes, NVML_PROCESSES);
+    for (unsigned i = 0; nvml_config.hides_figures && i < *count; i++)
+        processes[i].used_bytes = UINT64_MAX;
     return *count > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 

@@ -24,6 +24,7 @@
  *                      interface of CUDA 2.x, for which the real one has no 32-bit addresses
  *   SIMGPU_MIG         1: NVML takes each device for a part of a larger one (MIG-<uuid>)
  *   SIMGPU_HIDE_PROCESSES  1: NVML lists no process, as it does in a pid namespace
+ *   SIMGPU_HIDE_FIGURES    1: NVML lists processes and knows no figure of them (all ones)
  *   SIMGPU_STATE       the file that says who holds what (/dev/shm/simgpu-<uid>, else in /tmp)
  *
  *   CUDA_VISIBLE_DEVICES counts as for the driver: indices and GPU-<uuid> or MIG-<uuid>
@@ -61,5 +62,8 @@ SIMGPU_EXPORT uint64_t simgpu_device_used(int device);
 /* What this process holds on it: NVML's figure and what that leaves out, told without a context
  * too. */
 SIMGPU_EXPORT uint64_t simgpu_process_used(int device);
+
+/* The most that it held at any moment since this was last asked. */
+SIMGPU_EXPORT uint64_t simgpu_process_peak(int device);
 
 #endif

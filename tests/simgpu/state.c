@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -37,6 +38,7 @@ static struct {
     int fd;
     unsigned own; /* slot of this process */
     struct state_file *file;
+    uint64_t peak_bytes[CONFIG_DEVICES_MAX]; /* of this process */
 } state = {.fd = -1, .own = STATE_NONE};
 
 static bool state_lock_byte(off_t byte, short type, bool wait)
@@ -77,6 +79,7 @@ static void state_leave_to_parent(void)
     state.fd = -1;
     state.own = STATE_NONE;
     state.file = NULL;
+    memset(state.peak_bytes, 0, sizeof state.peak_bytes);
 }
 
 static bool state_watch_forks(void)
@@ -175,6 +178,8 @@ bool state_grow(unsigned device, uint64_t bytes, uint64_t total_bytes)
                 state_sum(device, true) <= total_bytes - bytes;
     if (fits)
         atomic_fetch_add(&state.file->slots[state.own].used_bytes[device], bytes);
+    if (state_own_bytes(device) > state.peak_bytes[device])
+        state.peak_bytes[device] = state_own_bytes(device);
     state_unlock_growth();
     return fits;
 }
@@ -198,6 +203,14 @@ uint64_t state_own_bytes(unsigned device)
 {
     return state.own == STATE_NONE ? 0
                                    : atomic_load(&state.file->slots[state.own].used_bytes[device]);
+}
+
+uint64_t state_take_peak(unsigned device)
+{
+    uint64_t peak = state.peak_bytes[device];
+
+    state.peak_bytes[device] = state_own_bytes(device);
+    return peak;
 }
 
 uint64_t state_used_bytes(unsigned device)

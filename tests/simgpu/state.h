@@ -45,6 +45,7 @@ void state_hide(unsigned device, int64_t change);
 void state_count_contexts(unsigned device, int change);
 
 uint64_t state_own_bytes(unsigned device);
+uint64_t state_take_peak(unsigned device);  /* the most of that since it was last taken */
 uint64_t state_used_bytes(unsigned device); /* all processes */
 
 struct state_process {

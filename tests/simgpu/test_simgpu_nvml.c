@@ -239,6 +239,29 @@ static void test_a_pid_namespace_hides_processes_but_not_what_they_use(void **st
     assert_int_equal(fixture_run_child(hidden_processes), 0);
 }
 
+static int hidden_figures(void)
+{
+    nvmlProcessInfo_v2_t infos[2];
+    unsigned count = 2;
+    CUcontext context;
+
+    setenv("SIMGPU_HIDE_FIGURES", "1", 1);
+    expect(nvmlInit_v2() == NVML_SUCCESS);
+    expect(nvmlDeviceGetHandleByIndex_v2(0, &device) == NVML_SUCCESS);
+    expect(cuInit(0) == CUDA_SUCCESS);
+    expect(cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
+    expect(nvmlDeviceGetComputeRunningProcesses_v3(device, &count, infos) == NVML_SUCCESS);
+    expect(count == 1 && infos[0].pid == (unsigned)getpid());
+    expect(infos[0].usedGpuMemory == UINT64_MAX && device_used() == 64 * MIB);
+    return 0;
+}
+
+static void test_a_virtual_machine_may_hide_figures_and_not_processes(void **state)
+{
+    (void)state;
+    assert_int_equal(fixture_run_child(hidden_figures), 0);
+}
+
 static int part_of_a_device(void)
 {
     nvmlDeviceAttributes_t attributes;
@@ -318,6 +341,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         /* First: children of a process that called cuInit could not. */
         cmocka_unit_test(test_a_pid_namespace_hides_processes_but_not_what_they_use),
+        cmocka_unit_test(test_a_virtual_machine_may_hide_figures_and_not_processes),
         cmocka_unit_test(test_a_mig_device_is_named_and_described_as_one),
         cmocka_unit_test(test_nvml_heeds_no_list_of_visible_devices),
         cmocka_unit_test_setup(test_a_device_is_found_by_each_of_its_names, nvml_set_up),

@@ -99,6 +99,19 @@ static void test_a_thousand_events_take_nothing(void **state)
     fixture_took();
 }
 
+static void test_the_peak_is_what_was_held_meanwhile(void **state)
+{
+    uint64_t before = simgpu_process_used(0);
+    CUdeviceptr at;
+
+    (void)state;
+    simgpu_process_peak(0);
+    assert_ok(cuMemAlloc_v2(&at, 100 * MIB));
+    assert_ok(cuMemFree_v2(at));
+    assert_int_equal(simgpu_process_peak(0), before + 100 * MIB);
+    assert_int_equal(simgpu_process_peak(0), before);
+}
+
 /* ---- in processes of their own, as the environment counts at cuInit ---- */
 
 static int without_overhead(void)
@@ -222,6 +235,7 @@ int main(void)
                                fixture_set_up),
         cmocka_unit_test_setup(test_a_stream_that_does_not_fit_is_refused, fixture_set_up),
         cmocka_unit_test_setup(test_a_thousand_events_take_nothing, fixture_set_up),
+        cmocka_unit_test_setup(test_the_peak_is_what_was_held_meanwhile, fixture_set_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
