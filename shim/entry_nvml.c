@@ -66,8 +66,8 @@ static void entry_nvml_cut(const char *uuid, uint64_t *total, uint64_t *free)
         *free = limit;
 }
 
-/* Looks as cuMemGetInfo does: both are to say the same. Where that could not be asked, for want of a
- * context, nobody else may have looked for long. */
+/* Looks as cuMemGetInfo does: both are to say the same. Where that could not be asked, for want of
+ * a context, nobody else may have looked for long. */
 static void entry_nvml_look(unsigned device)
 {
     CUdevice current;

@@ -12,8 +12,6 @@
 /* The answers that something is made of here; NVML has more. */
 typedef enum {
     NVML_SUCCESS = 0,
-    NVML_ERROR_INVALID_ARGUMENT = 2,
-    NVML_ERROR_NOT_FOUND = 6,
     NVML_ERROR_INSUFFICIENT_SIZE = 7,
     NVML_ERROR_FUNCTION_NOT_FOUND = 13,
 } nvmlReturn_t;
@@ -49,11 +47,9 @@ typedef struct {
 
 typedef struct {
     uint32_t pid;
-    uint64_t usedGpuMemory; /* NVML_NOT_AVAILABLE where the driver does not tell */
+    uint64_t usedGpuMemory; /* all ones where the driver does not tell */
     uint32_t gpuInstanceId, computeInstanceId;
 } nvmlProcessInfo_v2_t;
-
-#define NVML_NOT_AVAILABLE UINT64_MAX
 
 _Static_assert(sizeof(nvmlMemory_t) == 24, "NVML's layout");
 _Static_assert(sizeof(nvmlMemory_v2_t) == (NVML_MEMORY_V2_VERSION & 0xffffff), "NVML's layout");
@@ -62,12 +58,10 @@ _Static_assert(sizeof(nvmlProcessInfo_v1_t) == 16, "NVML's layout");
 _Static_assert(sizeof(nvmlProcessInfo_v2_t) == 24, "NVML's layout");
 
 typedef nvmlReturn_t (*PFN_nvmlInit_v2)(void);
-typedef nvmlReturn_t (*PFN_nvmlShutdown)(void);
 typedef nvmlReturn_t (*PFN_nvmlDeviceGetCount_v2)(unsigned *count);
 typedef nvmlReturn_t (*PFN_nvmlDeviceGetHandleByIndex_v2)(unsigned index, nvmlDevice_t *device);
 typedef nvmlReturn_t (*PFN_nvmlDeviceGetHandleByUUID)(const char *uuid, nvmlDevice_t *device);
 typedef nvmlReturn_t (*PFN_nvmlDeviceGetUUID)(nvmlDevice_t device, char *uuid, unsigned length);
-typedef nvmlReturn_t (*PFN_nvmlDeviceGetIndex)(nvmlDevice_t device, unsigned *index);
 typedef nvmlReturn_t (*PFN_nvmlDeviceIsMigDeviceHandle)(nvmlDevice_t device, unsigned *is_mig);
 /* Processes: *count comes in as the room in infos and goes out as how many there are. */
 typedef nvmlReturn_t (*PFN_nvmlDeviceGetComputeRunningProcesses)(nvmlDevice_t device,
