@@ -151,6 +151,8 @@ void ledger_publish(struct ledger *ledger, unsigned device, enum gpulimit_kind k
     totals->charged_bytes = ledger->count_mode == GPULIMIT_COUNT_ALLOCATIONS
                                 ? totals->requested_bytes
                                 : totals->committed_bytes + totals->overhead_bytes;
+    totals->hidden_bytes =
+        ledger->hidden_bytes[device] + totals->by_kind[GPULIMIT_KIND_MANAGED].bytes;
     if (totals->charged_bytes > totals->peak_bytes)
         totals->peak_bytes = totals->charged_bytes;
     region_put_device(device, totals, kind);

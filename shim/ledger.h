@@ -50,6 +50,7 @@ struct ledger {
     enum gpulimit_count_mode count_mode;
     struct region_totals totals[BUDGET_DEVICES];
     struct ledger_flow flow[BUDGET_DEVICES];
+    uint64_t hidden_bytes[BUDGET_DEVICES]; /* hidden_bytes in region.h, managed allocations apart */
 };
 
 /* Inserts an entry made of the given one (next, serial and is_listed are the ledger's own). Returns

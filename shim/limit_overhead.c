@@ -27,7 +27,7 @@ void limit_set_overhead(struct books *books, unsigned device)
     uint64_t bytes = overhead->measured_bytes + promised;
     int64_t change = (int64_t)(bytes - totals->overhead_bytes);
     totals->overhead_bytes = bytes;
-    totals->hidden_bytes = overhead->hidden_bytes + promised;
+    books->ledger.hidden_bytes[device] = overhead->hidden_bytes + promised;
     if (limit_counts_overhead())
         budget_adjust(device, change);
     ledger_publish(&books->ledger, device, GPULIMIT_KIND_NONE);
@@ -38,11 +38,12 @@ static uint64_t limit_committed(const struct books *books, uint32_t entry)
     return books->ledger.entries[entry].committed_bytes;
 }
 
-/* What allocations hold on a device that the driver's figure for the process does not show: managed
- * memory, memory that only an exported descriptor or an array keeps (measured, driver 580.159). */
+/* What allocations hold on a device that the driver's figure for the process does not show, managed
+ * ones apart: pools of managed memory, memory that only an exported descriptor or an array keeps
+ * (measured, driver 580.159). */
 static uint64_t limit_hidden(const struct books *books, unsigned device)
 {
-    uint64_t bytes = books->ledger.totals[device].by_kind[GPULIMIT_KIND_MANAGED].bytes;
+    uint64_t bytes = 0;
     for (unsigned i = 0; i < books->pools.used; i++) {
         const struct pool *pool = &books->pools.places[i];
         if (pool->in_use && pool->is_managed && pool->device == (int)device)
@@ -72,11 +73,11 @@ static void limit_look(struct books *books, struct limit_look *look)
     const struct region_totals *totals = &books->ledger.totals[look->device];
     struct overhead *overhead = &books->overhead[look->device];
     overhead->hidden_bytes = limit_hidden(books, look->device);
+    uint64_t hidden = overhead->hidden_bytes + totals->by_kind[GPULIMIT_KIND_MANAGED].bytes;
     look->flow = books->ledger.flow[look->device];
-    look->least_bytes = limit_less(totals->committed_bytes, overhead->hidden_bytes);
+    look->least_bytes = limit_less(totals->committed_bytes, hidden);
     /* What the budget has taken and the books do not have is under way. */
-    look->most_bytes =
-        limit_less(budget_used(look->device), totals->overhead_bytes + overhead->hidden_bytes);
+    look->most_bytes = limit_less(budget_used(look->device), totals->overhead_bytes + hidden);
     look->overhead_bytes = totals->overhead_bytes;
 }
 

@@ -86,6 +86,7 @@ static void test_managed_memory_is_in_no_figure(void **state)
 {
     (void)state;
     assert_true(take(GPULIMIT_KIND_MANAGED, CONTEXT, BASE, MIB(300)));
+    assert_int_equal(totals(0)->hidden_bytes, MIB(300)); /* at once */
     figure(MIB(518));
     assert_int_equal(overhead(), MIB(518));
     assert_int_equal(totals(0)->hidden_bytes, MIB(300));
