@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { LIVE = 256, PAIRS = 200000, GPU_PAIRS = 4000 };
+enum { LIVE = 256, PAIRS = 200000, GPU_PAIRS = 1000 };
 
 static unsigned pairs = PAIRS;
 
