@@ -60,8 +60,8 @@ static bool truth_ask(unsigned device, const struct ticket *mine, bool is_late)
 void truth_look(unsigned device)
 {
     int saved = errno;
-    if (truth_is_counted(device) &&
-        atomic_load_explicit(&truth_way, memory_order_relaxed) != TRUTH_BY_CARD)
+    /* Not before there is a context: NVML would be loaded for a process that may never have one. */
+    if (truth_is_counted(device) && truth_sees_process())
         truth_ask(device, NULL, true);
     errno = saved;
 }
