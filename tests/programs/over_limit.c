@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A CUDA program that wants more than its limit: takes 900 MiB in pieces, asks for 512 MiB at once,
- * and goes on with what it has. It knows nothing of gpulimit; the demo and the GPU tests run it
- * under the library.
+ * A CUDA program that wants more than its limit: takes memory in pieces until less than 512 MiB
+ * are left, or as much as it is told, asks for 512 MiB at once, and goes on with what it has. It
+ * knows nothing of gpulimit; the demo and the GPU tests run it under the library.
  *
  *   usage: over_limit [TAKE_MIB [ASK_MIB]]
  *
@@ -84,6 +84,14 @@ static void take(size_t total_mib)
     }
 }
 
+/* How much to take so that less than that is left: the context has its part of the limit already,
+ * on every card another one. */
+static size_t leave_less(size_t free_bytes, size_t less_mib)
+{
+    size_t free_mib = free_bytes / MIB;
+    return free_mib < less_mib ? 0 : (free_mib - less_mib) / PIECE_MIB * PIECE_MIB + PIECE_MIB;
+}
+
 static void give_all_back(void)
 {
     while (pieces_used > 0)
@@ -104,7 +112,6 @@ static void hold(void)
 
 int main(int argc, char **argv)
 {
-    size_t take_mib = argc > 1 ? strtoul(argv[1], NULL, 10) : 900;
     size_t ask_mib = argc > 2 ? strtoul(argv[2], NULL, 10) : 512;
 
     load_driver();
@@ -118,6 +125,8 @@ int main(int argc, char **argv)
     size_t free_bytes, total_bytes;
     must(cu.get_info(&free_bytes, &total_bytes), "cuMemGetInfo");
     printf("over_limit: the GPU says that it has %zu MiB\n", total_bytes / MIB);
+    size_t take_mib = argc > 1 ? strtoul(argv[1], NULL, 10) : leave_less(free_bytes, ask_mib);
+    printf("over_limit: of that, %zu MiB are free\n", free_bytes / MIB);
     take(take_mib);
     printf("over_limit: holds %zu MiB in %zu pieces, asks for %zu MiB more\n", take_mib,
            pieces_used, ask_mib);
