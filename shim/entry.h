@@ -10,6 +10,9 @@
  *                     is freed again and limit_give_up says so
  *   6. guard_leave    then the driver's result, unchanged
  *
+ * A call that takes memory outside any allocation has truth_begin for step 3 and truth_settle for
+ * step 5, where its undoing ends with truth_give_up (truth.h).
+ *
  * Freeing: entry_enter, limit_detach, real.<symbol>, limit_release or limit_restore, guard_leave.
  */
 #ifndef SHIM_ENTRY_H
