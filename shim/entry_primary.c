@@ -44,8 +44,11 @@ CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
  * MiB of that one's. */
 static bool entry_begin_green(struct truth_call *call, CUdevice dev)
 {
-    if (entry_primary_is_gone(dev) || !driver_knows(dev) || dev >= BUDGET_DEVICES)
-        return driver_begin_context(call, dev, API_cuGreenCtxCreate);
+    if (entry_primary_is_gone(dev) || !driver_knows(dev) || dev >= BUDGET_DEVICES) {
+        bool fits = driver_begin_context(call, dev, API_cuGreenCtxCreate);
+        call->ticket.what = LIMIT_GREEN_CONTEXT; /* so that no context is thought to take as much */
+        return fits;
+    }
     return truth_begin(call, LIMIT_GREEN_CONTEXT, (unsigned)dev, API_cuGreenCtxCreate, 0);
 }
 
