@@ -65,6 +65,18 @@ CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
     return result ? result : process_leave(module_take(module, fatCubin));
 }
 
+CUresult CUDAAPI cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
+{
+    CUresult result = process_enter(SYMBOL_cuModuleGetLoadingMode, PROCESS_SAFE);
+
+    if (result)
+        return result;
+    if (!mode)
+        return process_leave(CUDA_ERROR_INVALID_VALUE);
+    *mode = process.config.loads_eagerly ? CU_MODULE_EAGER_LOADING : CU_MODULE_LAZY_LOADING;
+    return process_leave(CUDA_SUCCESS);
+}
+
 CUresult CUDAAPI cuModuleUnload(CUmodule hmod)
 {
     CUresult result = process_enter(SYMBOL_cuModuleUnload, PROCESS_UNSAFE);

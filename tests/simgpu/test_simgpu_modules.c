@@ -108,8 +108,11 @@ static void test_a_library_takes_memory_when_it_is_first_used(void **state)
     CUmodule module, again;
     CUdeviceptr at;
     size_t bytes;
+    CUmoduleLoadingMode mode;
 
     (void)state;
+    assert_ok(cuModuleGetLoadingMode(&mode));
+    assert_int_equal(mode, CU_MODULE_LAZY_LOADING);
     assert_ok(cuLibraryLoadData(&library, large, NULL, NULL, 0, NULL, NULL, 0));
     assert_int_equal(fixture_took(), 0);
     assert_ok(cuLibraryGetGlobal(&at, &bytes, library, "big"));

@@ -138,9 +138,11 @@ static int eager(void)
     CUcontext first, second;
     CUlibrary library;
     CUmodule module;
+    CUmoduleLoadingMode mode;
 
     setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     expect(cuInit(0) == CUDA_SUCCESS);
+    expect(cuModuleGetLoadingMode(&mode) == CUDA_SUCCESS && mode == CU_MODULE_EAGER_LOADING);
     expect(cuDevicePrimaryCtxRetain(&first, 0) == CUDA_SUCCESS);
     fixture_took();
     expect(cuLibraryLoadData(&library, LIBRARY, NULL, NULL, 0, NULL, NULL, 0) == CUDA_SUCCESS);
