@@ -26,14 +26,15 @@ static bool entry_begin_library(struct truth_call *call, const void *code, enum 
     return truth_begin(call, LIMIT_CODE, place.device, api, least);
 }
 
-static CUresult entry_end_library(struct truth_call *call, CUresult result,
-                                  const CUlibrary *library)
+static CUresult entry_end_library(struct truth_call *call, CUresult result, CUlibrary *library,
+                                  CUlibrary before)
 {
     if (result != CUDA_SUCCESS) {
         truth_cancel(call);
     } else if (!truth_settle(call)) {
         real.cuLibraryUnload(*library);
         truth_give_up(call);
+        *library = before; /* untouched, as the driver leaves it when it has no memory */
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }
     return entry_pass(result);
@@ -50,11 +51,12 @@ CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_o
                                       libraryOptions, libraryOptionValues, numLibraryOptions);
     if (!entry_begin_library(&call, code, API_cuLibraryLoadData))
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
+    CUlibrary before = library ? *library : NULL;
     return entry_end_library(&call,
                              real.cuLibraryLoadData(library, code, jitOptions, jitOptionsValues,
                                                     numJitOptions, libraryOptions,
                                                     libraryOptionValues, numLibraryOptions),
-                             library);
+                             library, before);
 }
 
 CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
@@ -69,11 +71,12 @@ CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
                                           numLibraryOptions);
     if (!entry_begin_library(&call, NULL, API_cuLibraryLoadFromFile))
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
+    CUlibrary before = library ? *library : NULL;
     return entry_end_library(
         &call,
         real.cuLibraryLoadFromFile(library, fileName, jitOptions, jitOptionsValues, numJitOptions,
                                    libraryOptions, libraryOptionValues, numLibraryOptions),
-        library);
+        library, before);
 }
 
 CUresult CUDAAPI cuLibraryUnload(CUlibrary library)

@@ -21,13 +21,15 @@ static bool entry_begin_module(struct truth_call *call, const void *image, enum 
     return truth_begin(call, LIMIT_CODE, place.device, api, least);
 }
 
-static CUresult entry_end_module(struct truth_call *call, CUresult result, const CUmodule *module)
+static CUresult entry_end_module(struct truth_call *call, CUresult result, CUmodule *module,
+                                 CUmodule before)
 {
     if (result != CUDA_SUCCESS) {
         truth_cancel(call);
     } else if (!truth_settle(call)) {
         real.cuModuleUnload(*module);
         truth_give_up(call);
+        *module = before; /* untouched, as the driver leaves it when it has no memory */
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }
     return entry_pass(result);
@@ -40,7 +42,8 @@ CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
         return real.cuModuleLoad(module, fname);
     if (!entry_begin_module(&call, NULL, API_cuModuleLoad))
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
-    return entry_end_module(&call, real.cuModuleLoad(module, fname), module);
+    CUmodule before = module ? *module : NULL;
+    return entry_end_module(&call, real.cuModuleLoad(module, fname), module, before);
 }
 
 CUresult CUDAAPI cuModuleLoadData(CUmodule *module, const void *image)
@@ -50,7 +53,8 @@ CUresult CUDAAPI cuModuleLoadData(CUmodule *module, const void *image)
         return real.cuModuleLoadData(module, image);
     if (!entry_begin_module(&call, image, API_cuModuleLoadData))
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
-    return entry_end_module(&call, real.cuModuleLoadData(module, image), module);
+    CUmodule before = module ? *module : NULL;
+    return entry_end_module(&call, real.cuModuleLoadData(module, image), module, before);
 }
 
 CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions,
@@ -61,8 +65,10 @@ CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigne
         return real.cuModuleLoadDataEx(module, image, numOptions, options, optionValues);
     if (!entry_begin_module(&call, image, API_cuModuleLoadDataEx))
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
+    CUmodule before = module ? *module : NULL;
     return entry_end_module(
-        &call, real.cuModuleLoadDataEx(module, image, numOptions, options, optionValues), module);
+        &call, real.cuModuleLoadDataEx(module, image, numOptions, options, optionValues), module,
+        before);
 }
 
 CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
@@ -72,7 +78,8 @@ CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
         return real.cuModuleLoadFatBinary(module, fatCubin);
     if (!entry_begin_module(&call, fatCubin, API_cuModuleLoadFatBinary))
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
-    return entry_end_module(&call, real.cuModuleLoadFatBinary(module, fatCubin), module);
+    CUmodule before = module ? *module : NULL;
+    return entry_end_module(&call, real.cuModuleLoadFatBinary(module, fatCubin), module, before);
 }
 
 /* Of any context: the current one's device is as good a guess as any where cards are read. */

@@ -13,13 +13,15 @@ static bool entry_begin_stream(struct truth_call *call, enum api api)
     return truth_begin(call, LIMIT_STREAM, place.device, api, 0);
 }
 
-static CUresult entry_end_stream(struct truth_call *call, CUresult result, const CUstream *stream)
+static CUresult entry_end_stream(struct truth_call *call, CUresult result, CUstream *stream,
+                                 CUstream before)
 {
     if (result != CUDA_SUCCESS) {
         truth_cancel(call);
     } else if (!truth_settle(call)) {
         real.cuStreamDestroy_v2(*stream);
         truth_give_up(call);
+        *stream = before; /* untouched, as the driver leaves it when it has no memory */
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }
     return entry_pass(result);
@@ -32,7 +34,8 @@ CUresult CUDAAPI cuStreamCreate(CUstream *phStream, unsigned int Flags)
         return real.cuStreamCreate(phStream, Flags);
     if (!entry_begin_stream(&call, API_cuStreamCreate))
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
-    return entry_end_stream(&call, real.cuStreamCreate(phStream, Flags), phStream);
+    CUstream before = phStream ? *phStream : NULL;
+    return entry_end_stream(&call, real.cuStreamCreate(phStream, Flags), phStream, before);
 }
 
 CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
@@ -42,8 +45,9 @@ CUresult CUDAAPI cuStreamCreateWithPriority(CUstream *phStream, unsigned int fla
         return real.cuStreamCreateWithPriority(phStream, flags, priority);
     if (!entry_begin_stream(&call, API_cuStreamCreateWithPriority))
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
+    CUstream before = phStream ? *phStream : NULL;
     return entry_end_stream(&call, real.cuStreamCreateWithPriority(phStream, flags, priority),
-                            phStream);
+                            phStream, before);
 }
 
 CUresult CUDAAPI cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx, unsigned int flags,
@@ -54,6 +58,7 @@ CUresult CUDAAPI cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx,
         return real.cuGreenCtxStreamCreate(phStream, greenCtx, flags, priority);
     if (!entry_begin_stream(&call, API_cuGreenCtxStreamCreate))
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
+    CUstream before = phStream ? *phStream : NULL;
     return entry_end_stream(&call, real.cuGreenCtxStreamCreate(phStream, greenCtx, flags, priority),
-                            phStream);
+                            phStream, before);
 }
