@@ -144,7 +144,7 @@ static void truth_measure(struct truth_call *call)
 {
     unsigned device = call->ticket.device;
     uint64_t now = 0;
-    if (truth_ask(device, &call->ticket, call->ticket.what == LIMIT_CODE))
+    if (truth_ask(device, &call->ticket, false))
         return;
     atomic_store_explicit(&truth_way, TRUTH_BY_CARD, memory_order_relaxed);
     if (call->has_card && truth_card_used(device, &now))
@@ -168,6 +168,10 @@ bool truth_begin(struct truth_call *call, enum limit_what what, unsigned device,
     }
     if (!limit_reserve_overhead(&call->ticket, what, device, api, bytes))
         return false;
+    int saved = errno;
+    if (truth_sees_process())
+        truth_ask(device, &call->ticket, true); /* what kernels have taken is not the call's */
+    errno = saved;
     truth_open(call);
     return true;
 }
