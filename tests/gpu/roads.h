@@ -25,12 +25,17 @@
     CALL(cuCtxSetCurrent, cuCtxSetCurrent_v4000)                                                   \
     CALL(cuCtxSynchronize, cuCtxSynchronize_v2000)                                                 \
     CALL(cuCtxCreate_v2, cuCtxCreate_v3020)                                                        \
+    CALL(cuCtxDestroy_v2, cuCtxDestroy_v4000)                                                      \
     CALL(cuCtxFromGreenCtx, cuCtxFromGreenCtx_v12040)                                              \
     CALL(cuDeviceGetDevResource, cuDeviceGetDevResource_v12040)                                    \
     CALL(cuDevResourceGenerateDesc, cuDevResourceGenerateDesc_v12040)                              \
     CALL(cuGreenCtxCreate, cuGreenCtxCreate_v12040)                                                \
     CALL(cuGreenCtxStreamCreate, cuGreenCtxStreamCreate_v12050)                                    \
     CALL(cuModuleLoadData, cuModuleLoadData_v2000)                                                 \
+    CALL(cuModuleGetFunction, cuModuleGetFunction_v2000)                                           \
+    CALL(cuLibraryLoadData, cuLibraryLoadData_v12000)                                              \
+    CALL(cuLibraryGetGlobal, cuLibraryGetGlobal_v12000)                                            \
+    CALL(cuLaunchKernel, cuLaunchKernel_v4000)                                                     \
     CALL(cuCtxSetLimit, cuCtxSetLimit_v3010)                                                       \
     CALL(cuMemAlloc_v2, cuMemAlloc_v3020)                                                          \
     CALL(cuMemAllocPitch_v2, cuMemAllocPitch_v3020)                                                \
@@ -82,11 +87,7 @@ struct roads_driver {
 };
 extern struct roads_driver cu;
 
-enum {
-    /* Made before the base figure is taken, since streams cost memory of the context's own. */
-    ROADS_STREAMS = 8,
-    ROADS_ENOUGH_REFUSALS = 64,
-};
+enum { ROADS_STREAMS = 8, ROADS_ENOUGH_REFUSALS = 64 };
 
 /* A road that gets this far has escaped, and need not take the card. */
 #define ROADS_CAP_BYTES (3072 * MIB)
@@ -95,6 +96,7 @@ struct hoard {
     uint64_t held_bytes; /* by the road's own belief */
     unsigned refusals;
     unsigned in_a_row;
+    int got_after; /* of pieces asked for over the limit; -1: that was not tried */
 };
 
 extern CUcontext roads_context;
@@ -114,6 +116,10 @@ void roads_must(CUresult result, const char *what);
 _Noreturn void roads_skip(const char *why);
 /* As must, for what an older driver refuses as invalid. */
 void roads_must_have(CUresult result, const char *what);
+/* Context and streams, noted as refused if they do not fit. */
+bool roads_start_context(struct hoard *hoard);
+/* What of the images built by nvcc has that name; ends the program as skipped if there is none. */
+const void *roads_image(const char *name);
 uint64_t roads_graph_bytes(void);
 CUmemoryPool roads_new_pool(CUmemAllocationType type, CUmemLocationType location,
                             CUmemAllocationHandleType handles);
@@ -131,11 +137,19 @@ void roads_walk_pool_exported(struct hoard *hoard);
 void roads_walk_freed_later(struct hoard *hoard);
 
 /* roads_context.c */
-roads_take roads_module;
 void roads_walk_reset(struct hoard *hoard);
 void roads_walk_green(struct hoard *hoard);
 void roads_walk_contexts(struct hoard *hoard);
+void roads_walk_context_churn(struct hoard *hoard);
+void roads_walk_retain(struct hoard *hoard);
+
+/* roads_overhead.c */
+roads_take roads_module;
 void roads_walk_stack(struct hoard *hoard);
+void roads_walk_streams(struct hoard *hoard);
+void roads_walk_heap(struct hoard *hoard);
+void roads_walk_late_local(struct hoard *hoard);
+void roads_walk_late_global(struct hoard *hoard);
 
 /* roads_graph.c */
 roads_take roads_graph, roads_graph_captured, roads_graph_auto_free;
