@@ -41,8 +41,7 @@ struct exports {
 /* What the driver holds outside any allocation. */
 struct overhead {
     uint64_t measured_bytes;
-    uint64_t promised_bytes; /* what settings let kernels take later */
-    uint64_t taken_bytes;    /* of that, what a look has found taken */
+    uint64_t promised_bytes; /* what settings let kernels take later, and no look has found taken */
     uint64_t hidden_bytes;   /* of allocations but managed ones, what no figure shows */
     uint64_t context_bytes;  /* what a context takes, from the smallest seen; 0 unknown */
     uint64_t looked;         /* number of the latest look that has ended */

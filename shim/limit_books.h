@@ -64,6 +64,10 @@ bool limit_reserve_ticket(struct ticket *ticket);
  * not taken it. */
 void limit_set_overhead(struct books *books, unsigned device);
 
+/* Kernels have taken so much: of what settings promised, what can be in it is taken. A heap or
+ * buffer is taken as a whole (measured, H200), and cannot be set any more then. */
+void limit_take_promises(struct books *books, unsigned device, uint64_t bytes);
+
 /* A context, or if that is 0 the primary one of a device, is gone, and with it what its settings
  * promised. */
 void limit_end_promises(struct books *books, uint64_t context, unsigned device);

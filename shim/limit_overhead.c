@@ -23,11 +23,10 @@ void limit_set_overhead(struct books *books, unsigned device)
 {
     const struct overhead *overhead = &books->overhead[device];
     struct region_totals *totals = &books->ledger.totals[device];
-    uint64_t promised = overhead->promised_bytes - overhead->taken_bytes;
-    uint64_t bytes = overhead->measured_bytes + promised;
+    uint64_t bytes = overhead->measured_bytes + overhead->promised_bytes;
     int64_t change = (int64_t)(bytes - totals->overhead_bytes);
     totals->overhead_bytes = bytes;
-    books->ledger.hidden_bytes[device] = overhead->hidden_bytes + promised;
+    books->ledger.hidden_bytes[device] = overhead->hidden_bytes + overhead->promised_bytes;
     if (limit_counts_overhead())
         budget_adjust(device, change);
     ledger_publish(&books->ledger, device, GPULIMIT_KIND_NONE);
@@ -91,19 +90,12 @@ void limit_look_begin(struct limit_look *look, unsigned device)
 }
 
 /* Moves what was measured into the bounds that a figure leaves it. */
-static void limit_fit(struct overhead *overhead, uint64_t least_bytes, uint64_t most_bytes,
-                      bool is_late)
+static void limit_fit(struct overhead *overhead, uint64_t least_bytes, uint64_t most_bytes)
 {
-    uint64_t before = overhead->measured_bytes;
     if (overhead->measured_bytes < least_bytes)
         overhead->measured_bytes = least_bytes;
     if (overhead->measured_bytes > most_bytes)
         overhead->measured_bytes = most_bytes;
-    if (is_late && overhead->measured_bytes > before) {
-        overhead->taken_bytes += overhead->measured_bytes - before;
-        if (overhead->taken_bytes > overhead->promised_bytes)
-            overhead->taken_bytes = overhead->promised_bytes;
-    }
 }
 
 bool limit_look_end(const struct limit_look *look, const struct ticket *mine, uint64_t figure_bytes,
@@ -125,8 +117,10 @@ bool limit_look_end(const struct limit_look *look, const struct ticket *mine, ui
         if (mine)
             most = limit_less(most, mine->held_bytes);
         least = limit_less(least, now.flow.shrunk_bytes - look->flow.shrunk_bytes);
-        limit_fit(overhead, limit_less(figure_bytes, most), limit_less(figure_bytes, least),
-                  is_late);
+        uint64_t before = overhead->measured_bytes;
+        limit_fit(overhead, limit_less(figure_bytes, most), limit_less(figure_bytes, least));
+        if (is_late)
+            limit_take_promises(books, look->device, limit_less(overhead->measured_bytes, before));
         limit_set_overhead(books, look->device);
     }
     books_unlock();

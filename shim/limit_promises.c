@@ -25,10 +25,7 @@ static int64_t limit_counted(int64_t difference)
 
 static void limit_change_promise(struct books *books, unsigned device, int64_t change)
 {
-    struct overhead *overhead = &books->overhead[device];
-    overhead->promised_bytes += (uint64_t)change;
-    if (overhead->taken_bytes > overhead->promised_bytes)
-        overhead->taken_bytes = overhead->promised_bytes;
+    books->overhead[device].promised_bytes += (uint64_t)change;
     limit_set_overhead(books, device);
 }
 
@@ -47,6 +44,37 @@ void limit_promise(unsigned device, uint64_t context, unsigned setting, int64_t 
     if (table_set(&books->promises, key, value))
         limit_change_promise(books, device, limit_counted(after) - limit_counted(before));
     books_unlock();
+}
+
+struct limit_taking {
+    unsigned device;
+    uint64_t most_bytes;
+    uint64_t key, bytes; /* found; key 0: none */
+};
+
+static bool limit_find_taken(uint64_t key, uint64_t value, void *argument)
+{
+    struct limit_taking *taking = argument;
+    uint64_t bytes = (uint64_t)limit_counted(limit_difference(value));
+    if (value >> LIMIT_PROMISE_BITS == taking->device && bytes > taking->bytes &&
+        bytes <= taking->most_bytes) {
+        taking->key = key;
+        taking->bytes = bytes;
+    }
+    return true;
+}
+
+void limit_take_promises(struct books *books, unsigned device, uint64_t bytes)
+{
+    for (;;) {
+        struct limit_taking taking = {.device = device, .most_bytes = bytes};
+        table_each(&books->promises, limit_find_taken, &taking);
+        if (taking.key == 0)
+            return;
+        table_remove(&books->promises, taking.key);
+        limit_change_promise(books, device, -(int64_t)taking.bytes);
+        bytes -= taking.bytes;
+    }
 }
 
 struct limit_search {

@@ -138,6 +138,22 @@ static int play_heap(void)
     return 0;
 }
 
+/* GPU_LIMIT_MB=1024. A kernel without a heap brings 50 MiB of code along. */
+static int play_heap_and_code(void)
+{
+    CUlibrary library;
+    CUkernel kernel;
+    CUfunction function;
+    uint64_t promised;
+    expect(role_begin() == 0 && set_heap(&promised) == 0);
+    expect(cuLibraryLoadData(&library, "simgpu-module code=52428800", NULL, NULL, 0, NULL, NULL,
+                             0) == CUDA_SUCCESS);
+    expect(cuLibraryGetKernel(&kernel, library, "kernel") == CUDA_SUCCESS);
+    expect(cuKernelGetFunction(&function, kernel) == CUDA_SUCCESS);
+    expect(device()->hidden_bytes == promised && figure_is(0, CONTEXT + MIB(50)));
+    return 0;
+}
+
 /* GPU_LIMIT_MB=1024. The code is there before. */
 static int play_heap_later(void)
 {
@@ -174,6 +190,7 @@ static const struct role roles[] = {{"streams near", play_streams_near},
                                     {"streams far", play_streams_far},
                                     {"stack", play_stack},
                                     {"heap", play_heap},
+                                    {"heap and code", play_heap_and_code},
                                     {"heap later", play_heap_later},
                                     {"heap goes", play_heap_goes},
                                     {0}};
@@ -216,6 +233,7 @@ static void test_code_that_is_loaded_meanwhile_is_not_taken_for_the_heap(void **
 {
     (void)state;
     play("heap", "GPU_LIMIT_MB=1024");
+    play("heap and code", "GPU_LIMIT_MB=1024");
 }
 
 static void test_a_heap_goes_with_its_context(void **state)

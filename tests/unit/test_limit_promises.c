@@ -54,13 +54,38 @@ static void test_what_a_kernel_has_taken_is_not_counted_twice(void **state)
     figure(MIB(100), false);
     limit_promise(0, CONTEXT, HEAP, MIB(300));
     assert_int_equal(totals(0)->overhead_bytes, MIB(400));
-    figure(MIB(350), true);
-    assert_int_equal(totals(0)->overhead_bytes, MIB(400));
-    assert_int_equal(totals(0)->hidden_bytes, MIB(50));
-    figure(MIB(450), true);
-    assert_int_equal(totals(0)->overhead_bytes, MIB(450));
+    figure(MIB(402), true);
+    assert_int_equal(totals(0)->overhead_bytes, MIB(402));
     assert_int_equal(totals(0)->hidden_bytes, 0);
     limit_primary_destroyed(0, limit_context_mark());
+    figure(0, false);
+}
+
+/* They come as a whole, so less than that is code that a kernel has brought along. */
+static void test_of_two_settings_that_is_taken_which_fits(void **state)
+{
+    (void)state;
+    limit_promise(0, CONTEXT, HEAP, MIB(300));
+    limit_promise(0, CONTEXT, FIFO, MIB(100));
+    figure(MIB(50), true);
+    assert_int_equal(totals(0)->hidden_bytes, MIB(400));
+    figure(MIB(152), true);
+    assert_int_equal(totals(0)->overhead_bytes, MIB(452));
+    assert_int_equal(totals(0)->hidden_bytes, MIB(300));
+    figure(MIB(452), true);
+    assert_int_equal(totals(0)->overhead_bytes, MIB(452));
+    assert_int_equal(totals(0)->hidden_bytes, 0);
+    limit_primary_destroyed(0, limit_context_mark());
+    figure(0, false);
+}
+
+static void test_settings_of_another_device_stay_promised(void **state)
+{
+    (void)state;
+    limit_promise(1, OTHER, HEAP, MIB(300));
+    figure(MIB(300), true);
+    assert_int_equal(totals(1)->hidden_bytes, MIB(300));
+    limit_primary_destroyed(1, limit_context_mark());
     figure(0, false);
 }
 
@@ -80,6 +105,8 @@ int main(void)
         GATE(test_a_setting_counts_until_a_lower_one),
         GATE(test_settings_die_with_their_context),
         GATE(test_what_a_kernel_has_taken_is_not_counted_twice),
+        GATE(test_of_two_settings_that_is_taken_which_fits),
+        GATE(test_settings_of_another_device_stay_promised),
         GATE(test_what_something_else_took_is_no_heap),
     };
     return cmocka_run_group_tests_name("limit_promises", tests, start, NULL);
