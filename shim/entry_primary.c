@@ -122,7 +122,7 @@ CUresult CUDAAPI cuGreenCtxDestroy(CUgreenCtx hCtx)
         if (start_knows_device(device) && entry_primary_is_gone((CUdevice)device))
             limit_primary_destroyed(device, mark);
         if (start_knows_device(device))
-            truth_look(device);
+            truth_look_gone(device);
     }
     guard_leave();
     return result;

@@ -25,6 +25,28 @@ unsigned limit_context_device(uint64_t context)
     return device;
 }
 
+struct limit_context_search {
+    unsigned device;
+    bool is_found;
+};
+
+static bool limit_is_elsewhere(uint64_t context, uint64_t value, void *argument)
+{
+    struct limit_context_search *search = argument;
+    (void)context;
+    search->is_found = value >> LIMIT_USERS_BITS == search->device;
+    return !search->is_found;
+}
+
+bool limit_has_context(unsigned device)
+{
+    struct limit_context_search search = {.device = device};
+    struct books *books = books_lock();
+    table_each(&books->contexts, limit_is_elsewhere, &search);
+    books_unlock();
+    return search.is_found;
+}
+
 void limit_context_attached(uint64_t context)
 {
     struct books *books = books_lock();

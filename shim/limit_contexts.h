@@ -16,6 +16,9 @@
 void limit_context_created(uint64_t context, unsigned device);
 void limit_context_attached(uint64_t context);
 
+/* Whether a device has a context that the program has created itself. */
+bool limit_has_context(unsigned device);
+
 /* The device of a context that the program has created itself; BUDGET_DEVICES for others. */
 unsigned limit_context_device(uint64_t context);
 

@@ -144,6 +144,14 @@ void limit_look_moved(const struct limit_look *look, int64_t card_bytes)
     books_unlock();
 }
 
+void limit_look_empty(unsigned device)
+{
+    struct books *books = books_lock();
+    books->overhead[device].measured_bytes = 0;
+    limit_set_overhead(books, device);
+    books_unlock();
+}
+
 static bool limit_is_over(unsigned device)
 {
     uint64_t limit = budget_limit(device);

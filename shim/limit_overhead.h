@@ -46,6 +46,9 @@ bool limit_look_end(const struct limit_look *look, const struct ticket *mine, ui
  * the look began. */
 void limit_look_moved(const struct limit_look *look, int64_t card_bytes);
 
+/* There is no context on a device, so no overhead. */
+void limit_look_empty(unsigned device);
+
 /* Reserves room for what a call will take at least, as far as that is known. Returns false if the
  * limit refuses it, as limit_reserve; also when the device is over its limit already. */
 bool limit_reserve_overhead(struct ticket *ticket, enum limit_what what, unsigned device,

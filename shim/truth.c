@@ -5,6 +5,7 @@
  */
 #include "truth.h"
 
+#include "limit_contexts.h"
 #include "real.h"
 #include "start.h"
 #include "truth_card.h"
@@ -154,6 +155,18 @@ static void truth_measure(struct truth_call *call)
     call->card_bytes = now;
 }
 
+/* Without a context there is no overhead: where only changes are known, that puts right what was
+ * guessed or missed. */
+static void truth_look_at_last(unsigned device)
+{
+    unsigned int flags;
+    int is_active = 1;
+    if (!truth_sees_process() &&
+        real.cuDevicePrimaryCtxGetState((CUdevice)device, &flags, &is_active) == CUDA_SUCCESS &&
+        !is_active && !limit_has_context(device))
+        limit_look_empty(device);
+}
+
 bool truth_begin(struct truth_call *call, enum limit_what what, unsigned device, enum api api,
                  uint64_t bytes)
 {
@@ -211,6 +224,7 @@ void truth_give_up(struct truth_call *call)
     uint64_t bytes = call->ticket.bytes;
     call->guess_bytes = 0 - call->guess_bytes;
     truth_measure(call);
+    truth_look_at_last(call->ticket.device);
     truth_close(call);
     call->ticket.bytes = bytes;
     limit_give_up(&call->ticket);
@@ -229,8 +243,16 @@ void truth_watched(struct truth_call *call)
         return;
     int saved = errno;
     truth_measure(call);
+    truth_look_at_last(call->ticket.device);
     truth_close(call);
     errno = saved;
+}
+
+void truth_look_gone(unsigned device)
+{
+    truth_look(device);
+    if (truth_is_counted(device))
+        truth_look_at_last(device);
 }
 
 void truth_watch_late(struct truth_call *call)

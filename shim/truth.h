@@ -35,6 +35,9 @@ void truth_look(unsigned device);
  * which a kernel may have brought its code along. */
 void truth_look_late(void);
 
+/* A context of a device may have ended, by a call that nobody watched. */
+void truth_look_gone(unsigned device);
+
 /* There is a context on a device: looks, unless it has been looked at since the context came. */
 void truth_meet(unsigned device);
 
