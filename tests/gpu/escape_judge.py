@@ -1,7 +1,7 @@
 # Whether the limit held, by what was seen from outside of one process: absolutely, from its start to its end.
 import collections
 
-from machine import MIB, Failed, mib
+from machine import MIB, mib
 
 NEAR_MIB = 160
 # Of the card's memory, 3.25 MiB that cuInit takes and 5.6 of a context are in no process's figure.
@@ -56,8 +56,8 @@ def judge(case, limit_mib, is_blind, seen):
     refusals = said.get('refusals', 0)
     source = seen.device['truth_source'] if seen.device else ''
     over_text = f'{mib(over)} over' if over > 0 else f'{mib(-over)} below'
-    text = (f'NVML ({figure}) at most {mib(top)} MiB, {over_text}; by its own count {mib(said.get("held"))} MiB, {refusals} refused; '
-            f'{track.samples} samples')
+    text = (f'NVML ({figure}) at most {mib(top)} MiB, {over_text}; by its own count {mib(said.get("held"))} MiB, '
+            f'{refusals} refused; {track.samples} samples')
     if case.figure != figure:
         text += '; NVML does not list it'
     if bytes_ is not None:
@@ -93,5 +93,3 @@ def judge(case, limit_mib, is_blind, seen):
         return verdict('FAIL', *wrong)
     return verdict('late' if over > more * MIB else 'ok')
 
-
-__all__ = ['Failed', 'Seen', 'Verdict', 'judge', 'untracked']

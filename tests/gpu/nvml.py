@@ -65,6 +65,9 @@ class Track:
         self.samples = 0
 
     def see(self, card, processes):
+        if self.pid is None:
+            # What a process that has just died held goes a moment later.
+            self.card_before = min(self.card_before, card)
         self.samples += 1
         self.card = max(self.card, card - self.card_before)
         self.process_now = processes.get(self.pid)
