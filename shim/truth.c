@@ -21,10 +21,10 @@ static _Atomic(enum truth_way) truth_way;
 /* Whether a device with a context has been looked at. */
 static atomic_bool truth_has_met[BUDGET_DEVICES];
 
-/* Late looks: when the next may be, and how long to wait after it. While overhead moves, code is
- * being loaded, and more will be. */
+/* Late looks at each device: when the next may be, and how long to wait after it. While overhead
+ * moves, code is being loaded, and more will be. */
 enum { TRUTH_PAUSE_LEAST_NS = 1000000, TRUTH_PAUSE_MOST_NS = 100000000 };
-static _Atomic uint64_t truth_late_ns, truth_pause_ns;
+static _Atomic uint64_t truth_late_ns[BUDGET_DEVICES], truth_pause_ns[BUDGET_DEVICES];
 
 static bool truth_is_counted(unsigned device)
 {
@@ -40,7 +40,7 @@ static bool truth_sees_process(void)
  * there is none. */
 static bool truth_ask(unsigned device, const struct ticket *mine, bool is_late)
 {
-    enum { TRIES = 3 };
+    enum { TRIES = 1000 };
     for (unsigned i = 0; i < TRIES; i++) {
         struct limit_look look;
         uint64_t bytes = 0;
@@ -98,23 +98,26 @@ static uint64_t truth_now(void)
 
 void truth_look_late(void)
 {
-    CUdevice device;
-    uint64_t due = atomic_load_explicit(&truth_late_ns, memory_order_relaxed);
-    uint64_t pause = atomic_load_explicit(&truth_pause_ns, memory_order_relaxed);
-    uint64_t now;
-    if (!truth_sees_process() || (now = truth_now()) < due ||
-        real.cuCtxGetDevice(&device) != CUDA_SUCCESS || (unsigned)device >= BUDGET_DEVICES ||
-        !atomic_compare_exchange_strong(&truth_late_ns, &due, now + TRUTH_PAUSE_LEAST_NS))
+    CUdevice current;
+    if (!truth_sees_process() || real.cuCtxGetDevice(&current) != CUDA_SUCCESS ||
+        (unsigned)current >= BUDGET_DEVICES)
         return;
-    uint64_t before = limit_overhead((unsigned)device);
-    truth_look((unsigned)device);
-    pause = limit_overhead((unsigned)device) != before ? TRUTH_PAUSE_LEAST_NS : 2 * pause;
+    unsigned device = (unsigned)current;
+    uint64_t due = atomic_load_explicit(&truth_late_ns[device], memory_order_relaxed);
+    uint64_t pause = atomic_load_explicit(&truth_pause_ns[device], memory_order_relaxed);
+    uint64_t now = truth_now();
+    if (now < due ||
+        !atomic_compare_exchange_strong(&truth_late_ns[device], &due, now + TRUTH_PAUSE_LEAST_NS))
+        return;
+    uint64_t before = limit_overhead(device);
+    truth_look(device);
+    pause = limit_overhead(device) != before ? TRUTH_PAUSE_LEAST_NS : 2 * pause;
     if (pause < TRUTH_PAUSE_LEAST_NS)
         pause = TRUTH_PAUSE_LEAST_NS;
     if (pause > TRUTH_PAUSE_MOST_NS)
         pause = TRUTH_PAUSE_MOST_NS;
-    atomic_store_explicit(&truth_pause_ns, pause, memory_order_relaxed);
-    atomic_store_explicit(&truth_late_ns, now + pause, memory_order_relaxed);
+    atomic_store_explicit(&truth_pause_ns[device], pause, memory_order_relaxed);
+    atomic_store_explicit(&truth_late_ns[device], now + pause, memory_order_relaxed);
 }
 
 /* Where the process itself cannot be seen, one call at a time on the device, of all processes. */
