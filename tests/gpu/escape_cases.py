@@ -52,8 +52,10 @@ ROADS = [
     road('graph'), road('graph-captured'), road('graph-auto-free'), road('graph-untrimmed'),
     road('graph-shared'), road('graph-streams'), road('graph-update'),
     road('reset'), road('green'), road('contexts'), road('context-churn'), road('retain'),
-    road('modules'), road('stack'), road('streams'), road('heap'),
+    road('modules'), road('stack'), road('streams'),
+    road('heap', late=32),  # beside the heap itself, a kernel that uses it brings some code
     road('late-local', late=2400), road('late-global', late=PROGRAM_LATE_MIB),
+    road('late-fatbin', late=PROGRAM_LATE_MIB),
     road('mix', more=34, why=', a chunk of 32 MiB for the length of a call'),
 ]
 

@@ -6,8 +6,8 @@
  *
  *   usage: roads ROAD [FOLDER]
  *
- * FOLDER has the images that nvcc built of roads_code.cu. Prints HELD when it can get no more, and
- * waits for a line on standard input. Ends without freeing anything.
+ * FOLDER has global.fatbin, which nvcc built of roads_global.cu. Prints HELD when it can get no
+ * more, and waits for a line on standard input. Ends without freeing anything.
  */
 #define _GNU_SOURCE
 #include "roads.h"
@@ -93,6 +93,7 @@ static const struct road {
     WALKS("heap", roads_walk_heap),
     WALKS("late-local", roads_walk_late_local),
     WALKS("late-global", roads_walk_late_global),
+    WALKS("late-fatbin", roads_walk_late_fatbin),
     WALKS("mix", roads_walk_mix),
 };
 

@@ -150,6 +150,7 @@ void roads_walk_streams(struct hoard *hoard);
 void roads_walk_heap(struct hoard *hoard);
 void roads_walk_late_local(struct hoard *hoard);
 void roads_walk_late_global(struct hoard *hoard);
+void roads_walk_late_fatbin(struct hoard *hoard);
 
 /* roads_graph.c */
 roads_take roads_graph, roads_graph_captured, roads_graph_auto_free;

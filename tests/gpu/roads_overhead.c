@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+/* PTX that every driver since CUDA 11 compiles for whatever GPU there is. */
+#define PTX ".version 7.0\n.target sm_70\n.address_size 64\n"
+
 /* What is given back once late code has come, and cannot be had again. */
 #define STONE_BYTES (32 * MIB)
 
@@ -18,9 +21,8 @@ CUresult roads_module(size_t bytes, uint64_t *got_bytes)
     char text[256];
     *got_bytes = bytes;
     snprintf(text, sizeof text,
-             ".version 7.0\n.target sm_70\n.address_size 64\n"
-             ".visible .global .align 4 .b8 big[%zu];\n"
-             ".visible .entry k(.param .u64 p){ ret; }\n",
+             PTX ".visible .global .align 4 .b8 big[%zu];\n"
+                 ".visible .entry k(.param .u64 p){ ret; }\n",
              bytes);
     return cu.cuModuleLoadData(&module, text);
 }
@@ -80,10 +82,23 @@ static void launch(CUfunction kernel)
 void roads_walk_heap(struct hoard *hoard)
 {
     enum { HEAP_MIB = 256 };
-    const void *image = roads_image("heap.fatbin");
+    static const char code[] =
+        PTX ".extern .func (.param .b64 address) malloc (.param .b64 bytes);\n"
+            ".visible .entry k(.param .u32 n){\n"
+            ".reg .u32 %r<2>; .reg .u64 %a<3>; .reg .pred %p;\n"
+            "ld.param.u32 %r0, [n];\n"
+            "add.u32 %r1, %r0, 16;\n"
+            "cvt.u64.u32 %a0, %r1;\n"
+            "{ .param .b64 bytes; .param .b64 address;\n"
+            "st.param.b64 [bytes], %a0;\n"
+            "call.uni (address), malloc, (bytes);\n"
+            "ld.param.b64 %a1, [address]; }\n"
+            "setp.ne.u64 %p, %a1, 0;\n"
+            "@%p st.u32 [%a1], %r0;\n"
+            "ret; }\n";
     roads_note(hoard, cu.cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, HEAP_MIB * MIB), HEAP_MIB * MIB,
                "cuCtxSetLimit");
-    CUfunction kernel = load_kernel(image, "use_heap");
+    CUfunction kernel = load_kernel(code, "k");
     roads_take_all(hoard, roads_linear, 300 * MIB, MIB);
     launch(kernel);
     hoard->in_a_row = 0;
@@ -110,23 +125,22 @@ static void take_after(struct hoard *hoard, CUdeviceptr stone)
  * threads that the device can run, at the launch. */
 void roads_walk_late_local(struct hoard *hoard)
 {
-    static const char code[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
-                               ".visible .global .u32 seen;\n"
-                               ".visible .entry k(.param .u32 n){\n"
-                               ".local .align 4 .b8 room[8000];\n"
-                               ".reg .u32 %r<4>; .reg .u64 %a<6>; .reg .pred %p;\n"
-                               "ld.param.u32 %r0, [n];\n"
-                               "mul.lo.u32 %r1, %r0, %r0;\n"
-                               "mov.u64 %a0, room;\n"
-                               "mul.wide.u32 %a1, %r0, 4;\n"
-                               "mul.wide.u32 %a2, %r1, 4;\n"
-                               "add.u64 %a3, %a0, %a1;\n"
-                               "add.u64 %a4, %a0, %a2;\n"
-                               "st.local.u32 [%a3], %r0;\n"
-                               "ld.local.u32 %r2, [%a4];\n"
-                               "setp.ne.u32 %p, %r0, 0;\n"
-                               "@%p st.global.u32 [seen], %r2;\n"
-                               "ret; }\n";
+    static const char code[] = PTX ".visible .global .u32 seen;\n"
+                                   ".visible .entry k(.param .u32 n){\n"
+                                   ".local .align 4 .b8 room[8000];\n"
+                                   ".reg .u32 %r<4>; .reg .u64 %a<6>; .reg .pred %p;\n"
+                                   "ld.param.u32 %r0, [n];\n"
+                                   "mul.lo.u32 %r1, %r0, %r0;\n"
+                                   "mov.u64 %a0, room;\n"
+                                   "mul.wide.u32 %a1, %r0, 4;\n"
+                                   "mul.wide.u32 %a2, %r1, 4;\n"
+                                   "add.u64 %a3, %a0, %a1;\n"
+                                   "add.u64 %a4, %a0, %a2;\n"
+                                   "st.local.u32 [%a3], %r0;\n"
+                                   "ld.local.u32 %r2, [%a4];\n"
+                                   "setp.ne.u32 %p, %r0, 0;\n"
+                                   "@%p st.global.u32 [seen], %r2;\n"
+                                   "ret; }\n";
     CUdeviceptr stone;
     CUfunction kernel = load_kernel(code, "k");
     roads_must(cu.cuMemAlloc_v2(&stone, STONE_BYTES), "cuMemAlloc");
@@ -136,12 +150,11 @@ void roads_walk_late_local(struct hoard *hoard)
 }
 
 /* A library's variable, which comes when it is first asked for. */
-void roads_walk_late_global(struct hoard *hoard)
+static void walk_late_global(struct hoard *hoard, const void *image)
 {
     CUlibrary library;
     CUdeviceptr stone, address;
     size_t bytes;
-    const void *image = roads_image("global.fatbin");
     roads_must(cu.cuMemAlloc_v2(&stone, STONE_BYTES), "cuMemAlloc");
     roads_take_all(hoard, roads_linear, 300 * MIB, MIB);
     hoard->in_a_row = 0;
@@ -153,4 +166,15 @@ void roads_walk_late_global(struct hoard *hoard)
         roads_note(hoard, result, 0, "cuLibraryGetGlobal");
     }
     take_after(hoard, stone);
+}
+
+void roads_walk_late_global(struct hoard *hoard)
+{
+    walk_late_global(hoard, PTX ".visible .global .align 4 .b8 big[67108864];\n"
+                                ".visible .entry k(.param .u64 p){ ret; }\n");
+}
+
+void roads_walk_late_fatbin(struct hoard *hoard)
+{
+    walk_late_global(hoard, roads_image("global.fatbin"));
 }
