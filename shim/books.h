@@ -44,6 +44,7 @@ struct overhead {
     uint64_t promised_bytes; /* what settings let kernels take later, and no look has found taken */
     uint64_t hidden_bytes;   /* of allocations but managed ones, what no figure shows */
     uint64_t context_bytes;  /* what a context takes, from the smallest seen; 0 unknown */
+    bool is_vague;           /* the latest look found bounds, not one figure */
     uint64_t looked;         /* number of the latest look that has ended */
     uint64_t due_mono_ns;    /* when an allocation is to look */
 };

@@ -54,6 +54,10 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
     if (entry_is_promise(limit) && real.cuCtxGetLimit(&after, limit) == CUDA_SUCCESS)
         promise = (int64_t)(after - before);
     limit_promise(place.device, (uint64_t)place.context, (unsigned)limit, promise);
+    if (promise > 0) {
+        limit_cancel(&call.ticket); /* it is what has been promised */
+        call.ticket.held_bytes = 0;
+    }
     if (!truth_settle(&call)) {
         real.cuCtxSetLimit(limit, before);
         limit_promise(place.device, (uint64_t)place.context, (unsigned)limit, -promise);

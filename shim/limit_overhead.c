@@ -78,6 +78,7 @@ static void limit_look(struct books *books, struct limit_look *look)
     /* What the budget has taken and the books do not have is under way. */
     look->most_bytes = limit_less(budget_used(look->device), totals->overhead_bytes + hidden);
     look->overhead_bytes = totals->overhead_bytes;
+    look->is_vague = overhead->is_vague;
 }
 
 void limit_look_begin(struct limit_look *look, unsigned device)
@@ -117,6 +118,7 @@ bool limit_look_end(const struct limit_look *look, const struct ticket *mine, ui
         if (mine)
             most = limit_less(most, mine->held_bytes);
         least = limit_less(least, now.flow.shrunk_bytes - look->flow.shrunk_bytes);
+        overhead->is_vague = least != most;
         uint64_t before = overhead->measured_bytes;
         limit_fit(overhead, limit_less(figure_bytes, most), limit_less(figure_bytes, least));
         if (is_late)
@@ -177,18 +179,44 @@ bool limit_reserve_overhead(struct ticket *ticket, enum limit_what what, unsigne
     return false;
 }
 
-bool limit_settle_overhead(const struct limit_look *look, struct ticket *ticket)
+void limit_take_overhead(struct ticket *ticket)
 {
     struct books *books = books_lock();
     struct overhead *overhead = &books->overhead[ticket->device];
-    uint64_t grown =
-        limit_less(books->ledger.totals[ticket->device].overhead_bytes, look->overhead_bytes);
-    if (ticket->what == LIMIT_CONTEXT && grown > 0 &&
+    overhead->measured_bytes += ticket->held_bytes;
+    overhead->is_vague |= ticket->held_bytes > 0;
+    overhead->looked = ++books->looks; /* a figure that was asked for earlier is without it */
+    limit_set_overhead(books, ticket->device);
+    budget_give(ticket->device, ticket->held_bytes);
+    ticket->held_bytes = 0;
+    books_unlock();
+}
+
+/* Whether nothing else happened on a device between two looks, so that what grew did so by the one
+ * call. */
+static bool limit_was_alone(const struct limit_look *before, uint64_t reserved_bytes,
+                            const struct limit_look *now)
+{
+    return !before->is_vague && !now->is_vague &&
+           before->most_bytes == before->least_bytes + reserved_bytes &&
+           now->most_bytes == now->least_bytes &&
+           before->flow.grown_bytes == now->flow.grown_bytes &&
+           before->flow.shrunk_bytes == now->flow.shrunk_bytes;
+}
+
+bool limit_settle_overhead(const struct limit_look *look, struct ticket *ticket)
+{
+    struct limit_look now = {.device = ticket->device};
+    limit_cancel(ticket); /* what it held is in the counters now */
+    ticket->held_bytes = 0;
+    struct books *books = books_lock();
+    struct overhead *overhead = &books->overhead[ticket->device];
+    limit_look(books, &now);
+    uint64_t grown = limit_less(now.overhead_bytes, look->overhead_bytes);
+    if (ticket->what == LIMIT_CONTEXT && grown > 0 && limit_was_alone(look, ticket->bytes, &now) &&
         (overhead->context_bytes == 0 || grown < overhead->context_bytes))
         overhead->context_bytes = grown;
     books_unlock();
-    limit_cancel(ticket); /* what it held is in the counters now */
-    ticket->held_bytes = 0;
     if (grown > 0 && limit_is_over(ticket->device)) {
         ticket->bytes = grown;
         return false;

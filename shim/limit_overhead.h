@@ -24,6 +24,7 @@ struct limit_look {
     uint64_t most_bytes, least_bytes; /* what allocations held, as the driver's figure has it */
     struct ledger_flow flow;
     uint64_t overhead_bytes;
+    bool is_vague; /* so was the look before */
 };
 
 bool limit_counts_overhead(void);
@@ -53,6 +54,10 @@ void limit_look_empty(unsigned device);
  * limit refuses it, as limit_reserve; also when the device is over its limit already. */
 bool limit_reserve_overhead(struct ticket *ticket, enum limit_what what, unsigned device,
                             enum api api, uint64_t bytes);
+
+/* The call has been made: what was reserved for it is overhead now, until a look knows better. One
+ * alone may not find it, as allocations that are under way can account for as much. */
+void limit_take_overhead(struct ticket *ticket);
 
 /* The call has been made, and looked at. The ticket is used up, unless the device is over its limit
  * by it: returns false then, and the caller undoes it, looks again, calls limit_give_up and answers

@@ -111,6 +111,49 @@ static void test_a_call_that_fits_is_charged_as_measured(void **state)
     figure(0);
 }
 
+/* A look that cannot tell the context from an allocation that is under way must not lose it. */
+static void test_what_was_reserved_stays_charged_until_a_look_knows_better(void **state)
+{
+    struct ticket ticket, piece;
+    struct limit_look look, stale;
+    (void)state;
+    limit_look_begin(&stale, 0);
+    assert_true(
+        limit_reserve(&piece, GPULIMIT_KIND_LINEAR, 0, CONTEXT, API_cuMemAlloc_v2, MIB(400)));
+    assert_true(limit_reserve_overhead(&ticket, LIMIT_CONTEXT, 0, API_cuCtxCreate_v2, MIB(518)));
+    limit_look_begin(&look, 0);
+    limit_take_overhead(&ticket);
+    assert_int_equal(budget_used(0), MIB(918));
+    assert_false(limit_look_end(&stale, NULL, 0, false)); /* it was asked for before the call */
+    figure(MIB(518));
+    assert_true(limit_settle_overhead(&look, &ticket));
+    assert_int_equal(overhead(), MIB(518));
+    assert_int_equal(budget_used(0), MIB(918));
+    limit_cancel(&piece);
+    figure(MIB(300)); /* it did take less */
+    assert_int_equal(budget_used(0), MIB(300));
+    figure(0);
+}
+
+static void test_a_context_has_a_price_only_by_looks_that_are_exact(void **state)
+{
+    struct ticket ticket, piece;
+    struct limit_look look;
+    uint64_t known = limit_context_bytes(0);
+    (void)state;
+    assert_true(known > MIB(100));
+    assert_true(
+        limit_reserve(&piece, GPULIMIT_KIND_LINEAR, 0, CONTEXT, API_cuMemAlloc_v2, MIB(400)));
+    assert_true(limit_reserve_overhead(&ticket, LIMIT_CONTEXT, 0, API_cuCtxCreate_v2, 0));
+    limit_look_begin(&look, 0);
+    figure(MIB(500)); /* 100 at least, 500 at most */
+    assert_true(limit_settle_overhead(&look, &ticket));
+    assert_int_equal(overhead(), MIB(100));
+    assert_int_equal(limit_context_bytes(0), known);
+    limit_cancel(&piece);
+    figure(0);
+}
+
 static void test_a_call_that_does_not_fit_is_to_be_undone(void **state)
 {
     struct ticket ticket;
@@ -191,6 +234,8 @@ int main(void)
         GATE(test_a_look_that_began_earlier_changes_nothing),
         GATE(test_managed_memory_is_in_no_figure),
         GATE(test_a_call_that_fits_is_charged_as_measured),
+        GATE(test_what_was_reserved_stays_charged_until_a_look_knows_better),
+        GATE(test_a_context_has_a_price_only_by_looks_that_are_exact),
         GATE(test_a_call_that_does_not_fit_is_to_be_undone),
         GATE(test_what_is_known_not_to_fit_is_refused_before),
         GATE(test_over_the_limit_nothing_is_given_until_enough_is_freed),
