@@ -36,17 +36,17 @@ def judge_rest(seen, is_blind):
     if seen.device is None:
         return ['it was not looked at while at rest'], None
     bytes_ = untracked(seen.device, seen.rest, is_blind)
-    if bytes_ is None:
+    if bytes_ is None and seen.track.process is not None:
         wrong.append('nobody knows what is untracked at rest')
-    elif abs(bytes_) > allowed * MIB:
+    elif bytes_ is not None and abs(bytes_) > allowed * MIB:
         wrong.append(f'{mib(bytes_)} MiB untracked at rest ({allowed} allowed)')
     if seen.device['truth_source'] != expected:
         wrong.append(f'overhead is measured as {seen.device["truth_source"]}, not {expected}')
     return wrong, bytes_
 
 
-def judge(case, limit_mib, is_blind, seen):
-    """is_blind: NVML lists no processes, as the process itself sees it."""
+def judge(case, limit_mib, is_blind, seen, is_alone=True):
+    """is_blind: NVML lists no processes, as the process itself sees it. is_alone: no other case ran meanwhile."""
     track, said = seen.track, seen.said
     figure = 'process' if case.figure == 'process' and track.process is not None else 'card'
     top = track.process if figure == 'process' else track.card
@@ -68,6 +68,8 @@ def judge(case, limit_mib, is_blind, seen):
                '' if bytes_ is None else mib(bytes_), source, result)
         return Verdict(result, '; '.join([*first, text]), over, row)
 
+    if figure == 'card' and not is_alone:
+        return verdict('skip', 'NVML does not list it, and it is not alone on the card (try -j 1)')
     if track.samples < LEAST_SAMPLES:
         wrong.append(f'NVML was asked only {track.samples} times')
     if not case.library:

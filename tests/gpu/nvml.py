@@ -4,6 +4,7 @@ import threading
 import time
 
 SECONDS_TO_IDLE = 5
+SECONDS_TO_SETTLE = 0.05
 UNKNOWN = 2**64 - 1
 
 
@@ -114,10 +115,14 @@ class Watch(threading.Thread):
     def wait_for_idle(self):
         """The driver takes a dead process's memory back a moment after its end."""
         end = time.monotonic() + SECONDS_TO_IDLE
-        while self.nvml.processes():
+        since, card = time.monotonic(), self.nvml.card()
+        while time.monotonic() - since < SECONDS_TO_SETTLE:
             if time.monotonic() > end:
                 raise Trouble('the GPU is in use by others')
-            time.sleep(0.01)
+            time.sleep(0.005)
+            before, card = card, self.nvml.card()
+            if card != before or self.nvml.processes():
+                since = time.monotonic()
 
     def stop(self):
         self.stopping.set()
