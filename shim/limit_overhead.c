@@ -170,10 +170,12 @@ bool limit_reserve_overhead(struct ticket *ticket, enum limit_what what, unsigne
         ticket->bytes = bytes;
         return limit_reserve_ticket(ticket);
     }
-    if (!limit_is_over(device))
+    /* Where nothing is allowed, not even for as long as it takes to find out how much it is. */
+    bool is_barred = budget_limit(device) == 0;
+    if (!is_barred && !limit_is_over(device))
         return true;
     start_driver()->reclaim(device); /* which looks, too */
-    if (!limit_is_over(device))
+    if (!is_barred && !limit_is_over(device))
         return true;
     limit_give_up(ticket);
     return false;

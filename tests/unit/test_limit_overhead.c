@@ -185,6 +185,15 @@ static void test_what_is_known_not_to_fit_is_refused_before(void **state)
     figure(0);
 }
 
+static void test_a_device_that_is_not_named_gets_no_context_even_to_measure_it(void **state)
+{
+    struct ticket ticket;
+    (void)state;
+    budget_set_limit(1, 0);
+    assert_false(limit_reserve_overhead(&ticket, LIMIT_CONTEXT, 1, API_cuCtxCreate_v2, 0));
+    budget_set_limit(1, MIB(512));
+}
+
 static void test_over_the_limit_nothing_is_given_until_enough_is_freed(void **state)
 {
     (void)state;
@@ -238,6 +247,7 @@ int main(void)
         GATE(test_a_context_has_a_price_only_by_looks_that_are_exact),
         GATE(test_a_call_that_does_not_fit_is_to_be_undone),
         GATE(test_what_is_known_not_to_fit_is_refused_before),
+        GATE(test_a_device_that_is_not_named_gets_no_context_even_to_measure_it),
         GATE(test_over_the_limit_nothing_is_given_until_enough_is_freed),
         GATE(test_without_a_figure_it_is_what_the_card_has_less),
         GATE(test_an_allocation_looks_when_it_is_time),
