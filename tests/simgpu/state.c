@@ -144,9 +144,12 @@ bool state_claim(void)
 {
     state_lock_growth();
     for (unsigned slot = 0; slot < STATE_SLOTS && state.own == STATE_NONE; slot++) {
+        if (state_is_alive(slot))
+            continue;
+        /* Before the lock, with which what a dead process held would count again. */
+        state_clear_slot(&state.file->slots[slot]);
         if (!state_lock_byte(1 + slot, F_WRLCK, false))
             continue;
-        state_clear_slot(&state.file->slots[slot]);
         atomic_store(&state.file->slots[slot].pid, (uint32_t)getpid());
         state.own = slot;
     }
