@@ -212,18 +212,31 @@ uint64_t driver_resident_threads(unsigned device)
     return (uint64_t)processors * (uint64_t)threads;
 }
 
+/* What a context takes at least, as far as that is known before there is one. Where something of
+ * the limit is taken already, by memory that needs no context, what one takes elsewhere or a guess
+ * has to do, so that the device is not over it while its first context is measured; else that one
+ * is simply tried. */
+static uint64_t driver_least_of_context(unsigned device, uint64_t guess_bytes)
+{
+    uint64_t bytes = limit_context_bytes(device);
+    if (bytes > 0 || budget_used(device) == 0)
+        return bytes;
+    for (unsigned other = 0; bytes == 0 && other < BUDGET_DEVICES; other++)
+        bytes = limit_context_bytes(other);
+    return bytes > 0 ? bytes : guess_bytes;
+}
+
 bool driver_begin_context(struct truth_call *call, CUdevice dev, enum api api)
 {
-    unsigned device = BUDGET_DEVICES; /* an ordinal that the driver will not take: nobody pays */
-    if (driver_knows(dev) && dev < BUDGET_DEVICES)
-        device = (unsigned)dev;
-    bool is_known = device < BUDGET_DEVICES;
-    if (!truth_begin(call, LIMIT_CONTEXT, device, api, is_known ? limit_context_bytes(device) : 0))
+    if (!driver_knows(dev) || dev >= BUDGET_DEVICES) /* the driver has its own answer */
+        return truth_begin(call, LIMIT_CONTEXT, BUDGET_DEVICES, api, 0);
+    unsigned device = (unsigned)dev;
+    /* On an H200 one takes 518 MiB, of which 264 are the stacks of 1 KiB that all threads have. */
+    uint64_t guess_bytes = 2 * driver_resident_threads(device) * 1024;
+    if (!truth_begin(call, LIMIT_CONTEXT, device, api,
+                     driver_least_of_context(device, guess_bytes)))
         return false;
-    /* Where nothing can be asked before there is a context. On an H200 one takes 518 MiB, of which
-     * 264 are the stacks of 1 KiB that all threads have. */
-    if (is_known)
-        call->guess_bytes = 2 * driver_resident_threads(device) * 1024;
+    call->guess_bytes = guess_bytes; /* for where nothing can be asked */
     return true;
 }
 

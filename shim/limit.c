@@ -69,7 +69,8 @@ static bool limit_find_room(struct ticket *ticket)
         return true;
     if (!budget_take_grace(ticket->device))
         return false;
-    ticket->has_grace = limit_may_be_free(ticket);
+    /* One guess beyond the limit at a time: not on top of what overhead is over already. */
+    ticket->has_grace = !limit_is_over(ticket->device) && limit_may_be_free(ticket);
     if (ticket->has_grace)
         return true;
     start_driver()->reclaim(ticket->device);

@@ -154,7 +154,7 @@ void limit_look_empty(unsigned device)
     books_unlock();
 }
 
-static bool limit_is_over(unsigned device)
+bool limit_is_over(unsigned device)
 {
     uint64_t limit = budget_limit(device);
     return limit != GPULIMIT_NO_LIMIT && budget_used(device) > limit;

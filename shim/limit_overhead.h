@@ -32,6 +32,9 @@ bool limit_counts_overhead(void);
 /* What overhead a device has, by the latest look. */
 uint64_t limit_overhead(unsigned device);
 
+/* Whether a device holds more than its limit: overhead came that nobody could refuse. */
+bool limit_is_over(unsigned device);
+
 /* Before the driver is asked. */
 void limit_look_begin(struct limit_look *look, unsigned device);
 

@@ -84,6 +84,21 @@ static int play_too_large_primary(void)
     return nothing_is_there();
 }
 
+/* GPU_LIMIT_MB=1024, and a context takes 518 MiB: too much beside memory that needs none. */
+static int play_beside(void)
+{
+    CUmemAllocationProp prop = preload_device_prop();
+    CUmemGenericAllocationHandle handle;
+    CUcontext context = (CUcontext)&untouched;
+    expect(cuInit(0) == CUDA_SUCCESS);
+    expect(cuMemCreate(&handle, MIB(600), &prop, 0) == CUDA_SUCCESS);
+    expect(cuDevicePrimaryCtxRetain(&context, 0) == OUT_OF_MEMORY);
+    expect(context == (CUcontext)&untouched && simgpu_calls("cuDevicePrimaryCtxRetain") == 0);
+    expect(cuMemRelease(handle) == CUDA_SUCCESS);
+    expect(cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
+    return 0;
+}
+
 /* GPU_LIMIT_MB=160 */
 static int play_second(void)
 {
@@ -195,6 +210,7 @@ static int play_green_too_large(void)
 static const struct role roles[] = {{"first", play_first},
                                     {"too large", play_too_large},
                                     {"too large primary", play_too_large_primary},
+                                    {"beside", play_beside},
                                     {"second", play_second},
                                     {"reset", play_reset},
                                     {"release", play_release},
@@ -237,6 +253,14 @@ static void test_the_message_names_both_ways_out(void **state)
                                         "GPU_LIMIT_COUNT=allocations"));
 }
 
+static void test_a_first_context_beside_memory_that_needs_none_is_not_tried(void **state)
+{
+    (void)state;
+    program_play(&program, "beside",
+                 PROGRAM_LIST("GPU_LIMIT_MB=1024", "SIMGPU_PROFILE=h200", "SIMGPU_CONTEXT_MB=518"));
+    program_assert_ok(&program);
+}
+
 static void test_a_second_context_that_cannot_fit_never_reaches_the_driver(void **state)
 {
     (void)state;
@@ -268,6 +292,7 @@ int main(int count, char **words)
         cmocka_unit_test(test_a_context_is_charged_and_the_rest_can_be_allocated),
         cmocka_unit_test(test_a_context_larger_than_the_limit_is_undone),
         cmocka_unit_test(test_the_message_names_both_ways_out),
+        cmocka_unit_test(test_a_first_context_beside_memory_that_needs_none_is_not_tried),
         cmocka_unit_test(test_a_second_context_that_cannot_fit_never_reaches_the_driver),
         cmocka_unit_test(test_overhead_goes_with_the_primary_context_and_lasting_memory_stays),
         cmocka_unit_test(test_green_contexts_are_charged_with_the_primary_one_they_bring),

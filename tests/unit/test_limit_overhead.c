@@ -207,6 +207,20 @@ static void test_over_the_limit_nothing_is_given_until_enough_is_freed(void **st
     figure(0);
 }
 
+static void test_over_the_limit_no_small_piece_is_tried(void **state)
+{
+    struct ticket ticket;
+    (void)state;
+    assert_true(take(GPULIMIT_KIND_LINEAR, CONTEXT, BASE, 4096));
+    figure(MIB(1024));
+    assert_true(limit_reserve(&ticket, GPULIMIT_KIND_LINEAR, 0, CONTEXT, API_cuMemAlloc_v2, 4096));
+    limit_cancel(&ticket); /* at the limit it may fit into the block that there is */
+    figure(MIB(1026));
+    assert_false(limit_reserve(&ticket, GPULIMIT_KIND_LINEAR, 0, CONTEXT, API_cuMemAlloc_v2, 4096));
+    give(BASE);
+    figure(0);
+}
+
 static void test_without_a_figure_it_is_what_the_card_has_less(void **state)
 {
     struct limit_look look;
@@ -249,6 +263,7 @@ int main(void)
         GATE(test_what_is_known_not_to_fit_is_refused_before),
         GATE(test_a_device_that_is_not_named_gets_no_context_even_to_measure_it),
         GATE(test_over_the_limit_nothing_is_given_until_enough_is_freed),
+        GATE(test_over_the_limit_no_small_piece_is_tried),
         GATE(test_without_a_figure_it_is_what_the_card_has_less),
         GATE(test_an_allocation_looks_when_it_is_time),
     };
