@@ -44,10 +44,10 @@ class Growth:
             if not self.tries(what, function, size):
                 return
 
-    def fill(self, take, largest=64 * MIB, smallest=MIB):
-        """Keeps pieces, ever smaller ones, until there is no room for the smallest."""
+    def fill(self, take, largest=64 * MIB, smallest=MIB, enough=ENOUGH_REFUSALS):
+        """Keeps pieces, ever smaller ones, until it was refused often enough."""
         size, in_a_row = largest, 0
-        while in_a_row < ENOUGH_REFUSALS:
+        while in_a_row < enough:
             if self.tries('to fill', lambda: self.kept.append(take(size))):
                 in_a_row = 0
             else:

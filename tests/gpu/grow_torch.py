@@ -1,5 +1,7 @@
 # PyTorch, with whichever allocator and module loading the environment asks for.
 #   usage: grow_torch.py
+import os
+
 from grow import main, skip
 
 try:
@@ -7,6 +9,10 @@ try:
     from torch import nn
 except ImportError as error:
     skip(str(error))
+
+
+# Its linear algebra is a library of its own, loaded when first used: PyTorch ends by itself if there is no room for it.
+EAGER = os.environ.get('CUDA_MODULE_LOADING') == 'EAGER'
 
 
 class Trainer:
@@ -68,12 +74,15 @@ def go(growth):
     trainer = trainers[0]
     growth.steps('to train', trainer.step, [16 << i for i in range(9)])
     growth.steps('to transform', transform, [512 << i for i in range(8)])
-    growth.steps('to solve', solve, [512 << i for i in range(6)])
+    if not EAGER:
+        growth.steps('to solve', solve, [512 << i for i in range(6)])
     growth.steps('to multiply', half, [1024 << i for i in range(6)])
     growth.fill(take)
     for what, function, size in (('to train when full', trainer.step, 8), ('to transform when full', transform, 300),
-                                 ('to solve when full', solve, 300), ('to multiply when full', elsewhere, 512)):
+                                 ('to multiply when full', elsewhere, 512)):
         growth.tries(what, function, size)
+    if not EAGER:
+        growth.tries('to solve when full', solve, 300)
     growth.kept.clear()
     torch.cuda.empty_cache()
     growth.recovers(trainer.step, (64, 16, 4, 1))
