@@ -166,6 +166,22 @@ static int play_heap_later(void)
     return 0;
 }
 
+/* GPU_LIMIT_MB=1024. The first look after the kernel is that of a module. */
+static int play_heap_then_code(void)
+{
+    CUmodule module, other;
+    CUfunction function;
+    uint64_t promised;
+    expect(role_begin() == 0);
+    expect(cuModuleLoadData(&module, "simgpu-module heap") == CUDA_SUCCESS);
+    expect(cuModuleGetFunction(&function, module, "kernel") == CUDA_SUCCESS);
+    expect(set_heap(&promised) == 0);
+    expect(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL) == CUDA_SUCCESS);
+    expect(cuModuleLoadData(&other, "simgpu-module code=4194304") == CUDA_SUCCESS);
+    expect(figure_is(0, CONTEXT + HEAP_CODE + MIB(406)) && device()->hidden_bytes == 0);
+    return 0;
+}
+
 /* GPU_LIMIT_MB=1024. Of two contexts one has a heap, taken or not. */
 static int play_heap_goes(void)
 {
@@ -192,6 +208,7 @@ static const struct role roles[] = {{"streams near", play_streams_near},
                                     {"heap", play_heap},
                                     {"heap and code", play_heap_and_code},
                                     {"heap later", play_heap_later},
+                                    {"heap then code", play_heap_then_code},
                                     {"heap goes", play_heap_goes},
                                     {0}};
 
@@ -227,6 +244,7 @@ static void test_a_heap_is_charged_when_set_and_not_again_when_taken(void **stat
 {
     (void)state;
     play("heap later", "GPU_LIMIT_MB=1024");
+    play("heap then code", "GPU_LIMIT_MB=1024");
 }
 
 static void test_code_that_is_loaded_meanwhile_is_not_taken_for_the_heap(void **state)
