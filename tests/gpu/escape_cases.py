@@ -72,6 +72,7 @@ PROGRAMS = [
     # The first context brings all libraries that were loaded before it, 1250 MiB: how much that is is known when it
     # is there, for the length of a call.
     program('torch-eager', TORCH, EAGER, starts_from=2048, late=300),
+    program('torch-eager-large', TORCH, EAGER, limits=(3072,)),
     program('torch-async', TORCH, ASYNC),
     program('torch-expandable', TORCH, EXPANDABLE),
     # It takes a part of the limit at its start and refuses out of that by itself.

@@ -28,11 +28,11 @@ def untracked(device, rest, is_blind):
     return rest - (device['charged_bytes'] - device['by_kind']['managed']['bytes'])
 
 
-def judge_rest(seen, is_blind):
-    """What is wrong with the ledger at rest, and what is untracked."""
+def judge_rest(case, seen, sources):
+    """What is wrong with the ledger at rest, and what is untracked. Late code is, where it cannot be seen."""
     wrong = []
-    expected = 'delta' if is_blind else 'nvml'
-    allowed = BLIND_MIB if is_blind else REST_MIB
+    is_blind = 'delta' in sources
+    allowed = max(BLIND_MIB, case.late) if is_blind else REST_MIB
     if seen.device is None:
         return ['it was not looked at while at rest'], None
     bytes_ = untracked(seen.device, seen.rest, is_blind)
@@ -40,19 +40,21 @@ def judge_rest(seen, is_blind):
         wrong.append('nobody knows what is untracked at rest')
     elif bytes_ is not None and abs(bytes_) > allowed * MIB:
         wrong.append(f'{mib(bytes_)} MiB untracked at rest ({allowed} allowed)')
-    if seen.device['truth_source'] != expected:
-        wrong.append(f'overhead is measured as {seen.device["truth_source"]}, not {expected}')
+    if seen.device['truth_source'] not in sources:
+        wrong.append(f'overhead is measured as {seen.device["truth_source"]}, not {" or ".join(sources)}')
     return wrong, bytes_
 
 
-def judge(case, limit_mib, is_blind, seen, is_alone=True):
-    """is_blind: NVML lists no processes, as the process itself sees it. is_alone: no other case ran meanwhile."""
+def judge(case, limit_mib, sources, seen, is_alone=True):
+    """sources: what overhead may rest on; delta where NVML lists no processes, as the process itself sees it.
+    is_alone: no other case ran meanwhile."""
+    is_blind = 'delta' in sources
     track, said = seen.track, seen.said
     figure = 'process' if case.figure == 'process' and track.process is not None else 'card'
     top = track.process if figure == 'process' else track.card
     more = (max(case.more, BLIND_MIB) if is_blind else case.more) + (CARD_MIB if figure == 'card' else 0)
     over = top - limit_mib * MIB
-    wrong, bytes_ = judge_rest(seen, is_blind) if case.is_program and said.get('started', True) else ([], None)
+    wrong, bytes_ = judge_rest(case, seen, sources) if case.is_program and said.get('started', True) else ([], None)
     refusals = said.get('refusals', 0)
     source = seen.device['truth_source'] if seen.device else ''
     over_text = f'{mib(over)} over' if over > 0 else f'{mib(-over)} below'

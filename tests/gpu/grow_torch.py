@@ -85,7 +85,8 @@ def go(growth):
         growth.tries('to solve when full', solve, 300)
     growth.kept.clear()
     torch.cuda.empty_cache()
-    growth.recovers(trainer.step, (64, 16, 4, 1))
+    if torch.cuda.mem_get_info()[0] > 256 << 20:  # less, once all libraries are there, and nothing can be trained
+        growth.recovers(trainer.step, (64, 16, 4, 1))
     growth.tries('to multiply', elsewhere, 512)
     growth.fill(take)
     torch.cuda.synchronize()
