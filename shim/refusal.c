@@ -10,13 +10,14 @@ static void refusal_add_setting(struct text *text, const struct refusal *refusal
     text_add_quoted(text, refusal->limit_text, 60);
 }
 
-/* What a person can ask less of, and whose overhead it is if it is any. */
+/* What is refused, where that is not just memory, and what a person can ask less of, if there is
+ * anything. */
 static const struct {
     const char *name;
     const char *ask_less;
 } refusal_words[] = {
     [LIMIT_ALLOCATION] = {"", "a smaller batch"},
-    [LIMIT_CONTEXT] = {"a context", "one context, on one GPU"},
+    [LIMIT_CONTEXT] = {"a context", NULL},
     [LIMIT_GREEN_CONTEXT] = {"a green context", "fewer contexts"},
     [LIMIT_CODE] = {"code", "fewer libraries, CUDA_MODULE_LOADING=LAZY"},
     [LIMIT_STREAM] = {"a stream", "fewer streams"},
@@ -47,13 +48,16 @@ static void refusal_add_advice(struct text *text, const struct refusal *refusal,
 {
     text_add(text, "gpulimit:   To let it pass, set GPU_LIMIT_MB to ");
     text_add_number(text, need_bytes / (1024 * 1024) + (need_bytes % (1024 * 1024) != 0));
-    text_add(text, " or more, ");
+    text_add(text, " or more");
     if (refusal_is_overhead(refusal))
-        text_add(text,
-                 "GPU_LIMIT_COUNT=allocations, which counts only what the program allocates, ");
-    text_add(text, "or ask for less (");
-    text_add(text, refusal_words[refusal->what].ask_less);
-    text_add(text, ").\n");
+        text_add(text, ", or GPU_LIMIT_COUNT=allocations, which counts what the program allocates "
+                       "and nothing else");
+    if (refusal_words[refusal->what].ask_less) {
+        text_add(text, ", or ask for less (");
+        text_add(text, refusal_words[refusal->what].ask_less);
+        text_add(text, ")");
+    }
+    text_add(text, ".\n");
     if (!refusal->has_ledger)
         return;
     text_add(text, "gpulimit:   See who holds the memory: gpulimit-stat allocs -p ");

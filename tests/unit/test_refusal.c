@@ -96,9 +96,8 @@ static void test_a_context_that_is_too_large_has_two_ways_out(void **state)
         "so it can never succeed (GPU_LIMIT_MB=256).\n"
         "gpulimit:   asked for by cuDevicePrimaryCtxRetain in process 4242 (python3), which got an "
         "ordinary CUDA out-of-memory error.\n"
-        "gpulimit:   To let it pass, set GPU_LIMIT_MB to 518 or more, GPU_LIMIT_COUNT=allocations, "
-        "which counts only what the program allocates, or ask for less (one context, on one "
-        "GPU).\n");
+        "gpulimit:   To let it pass, set GPU_LIMIT_MB to 518 or more, or "
+        "GPU_LIMIT_COUNT=allocations, which counts what the program allocates and nothing else.\n");
 }
 
 static void test_overhead_is_named_where_there_is_any(void **state)
@@ -118,9 +117,9 @@ static void test_overhead_is_named_where_there_is_any(void **state)
                 "ordinary CUDA out-of-memory error.\n"
                 "gpulimit:   Of what is in use, 518 MiB is overhead that the driver takes: "
                 "contexts, code, stacks, streams.\n"
-                "gpulimit:   To let it pass, set GPU_LIMIT_MB to 1026 or more, "
-                "GPU_LIMIT_COUNT=allocations, which counts only what the program allocates, or "
-                "ask for less (fewer streams).\n");
+                "gpulimit:   To let it pass, set GPU_LIMIT_MB to 1026 or more, or "
+                "GPU_LIMIT_COUNT=allocations, which counts what the program allocates and nothing "
+                "else, or ask for less (fewer streams).\n");
 }
 
 static void test_a_device_that_is_not_named_has_no_larger_limit_to_offer(void **state)
