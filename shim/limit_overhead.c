@@ -48,7 +48,8 @@ static uint64_t limit_hidden(const struct books *books, unsigned device)
         if (pool->in_use && pool->is_managed && pool->device == (int)device)
             bytes += pool->reserved_bytes;
     }
-    for (uint32_t i = 0; i < books->exports.count; i++) {
+    /* What somebody here has imported is not hidden, and which of it that is nobody knows. */
+    for (uint32_t i = 0; books->imports == 0 && i < books->exports.count; i++) {
         const struct export *kept = &books->exports.kept[i];
         if (kept->descriptor >= 0 && books->ledger.entries[kept->entry].device == device)
             bytes += limit_committed(books, kept->entry);
