@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { ALLOCATORS = 4, PIECES = 4, ROUNDS = 5000, CONTEXTS = 2000, ASKED_LEAST = 20 };
+enum { ALLOCATORS = 4, PIECES = 4, ROUNDS = 20000, HUSHED_EVERY = 7, JUDGED_LEAST = 20 };
 
-#define LIMIT   MIB(300)
+#define LIMIT   MIB(260)
 #define CONTEXT MIB(64)
 #define BLOCK   MIB(2)
 
@@ -48,11 +48,20 @@ static CUresult move_ends(CUresult result)
     return result;
 }
 
-/* Lets the others be, so that there are such moments. */
-static void rest(unsigned round)
+/* Now and then they wait, so that there are such moments. */
+static atomic_bool is_hushed;
+
+static void rest(void)
 {
-    if (round % 20 == 0)
-        usleep(500);
+    while (atomic_load(&is_hushed))
+        usleep(50);
+}
+
+static void hush(bool is_on)
+{
+    atomic_store(&is_hushed, is_on);
+    while (is_on && atomic_load(&begun) != atomic_load(&ended))
+        usleep(50);
 }
 
 static bool is_given_or_refused(CUresult result)
@@ -67,7 +76,7 @@ static void *allocate(void *argument)
     check(cuCtxSetCurrent(primary) == CUDA_SUCCESS);
     for (unsigned round = 0; round < ROUNDS; round++) {
         CUdeviceptr *piece = &pieces[round % PIECES];
-        rest(round);
+        rest();
         check(MOVE(cuMemFree_v2(*piece)) == CUDA_SUCCESS);
         seed = seed * 1103515245u + 12345u;
         size_t bytes = round % 2 == 0 ? 1 + (seed >> 8) % 100000 : 1 + (seed >> 4) % MIB(40);
@@ -83,8 +92,8 @@ static void *create_contexts(void *argument)
 {
     unsigned *created = argument;
     CUcontext context;
-    for (unsigned round = 0; round < CONTEXTS; round++) {
-        rest(round);
+    while (atomic_load(&working) > 1) { /* as long as others allocate */
+        rest();
         CUresult result = MOVE(cuCtxCreate_v2(&context, 0, 0));
         check(is_given_or_refused(result));
         if (result != CUDA_SUCCESS)
@@ -118,6 +127,7 @@ static unsigned ask(void)
     for (unsigned turn = 0; atomic_load(&working) > 0; turn++) {
         size_t free_bytes = 0, total = 0;
         nvmlMemory_t memory = {.total = 0};
+        hush(turn % HUSHED_EVERY == 0);
         unsigned before = atomic_load(&ended);
         bool is_quiet = atomic_load(&begun) == before;
         uint64_t figure = simgpu_process_used(0);
@@ -134,10 +144,11 @@ static unsigned ask(void)
         judged++;
         check(free_bytes + figure <= LIMIT + BLOCK);
     }
+    hush(false);
     return judged;
 }
 
-/* GPU_LIMIT_MB=300 */
+/* GPU_LIMIT_MB=260 */
 static int play_storm(void)
 {
     pthread_t threads[ALLOCATORS + 1];
@@ -153,7 +164,9 @@ static int play_storm(void)
     expect(atomic_load(&wrong) == 0);
     /* What is small is tried in blocks that others have begun, and can make one too many. */
     expect(simgpu_process_peak(0) <= LIMIT + BLOCK);
-    expect(judged >= ASKED_LEAST && created > 0 && preload_device()->denials > 0);
+    expect(judged >= JUDGED_LEAST);
+    expect(created > 0 && preload_device()->denials > 0);
+    usleep(110000); /* the last look may have been among others, and this one not due */
     expect(cuCtxSynchronize() == CUDA_SUCCESS && figure_is(0, CONTEXT));
     expect(preload_free() == LIMIT - CONTEXT && preload_device()->live_allocations == 0);
     return 0;
@@ -167,7 +180,7 @@ static void test_overhead_and_allocations_share_one_limit_at_every_moment(void *
 {
     static struct program program;
     (void)state;
-    program_play(&program, "storm", PROGRAM_LIST("GPU_LIMIT_MB=300"));
+    program_play(&program, "storm", PROGRAM_LIST("GPU_LIMIT_MB=260"));
     program_assert_ok(&program);
 }
 
