@@ -17,6 +17,7 @@ static struct budget {
     _Atomic uint64_t limit;
     _Atomic uint64_t used;
     atomic_bool grace;
+    _Atomic uint64_t guesses;
 } budgets[BUDGET_DEVICES];
 
 void budget_set_limit(unsigned device, uint64_t bytes)
@@ -78,7 +79,19 @@ bool budget_take_grace(unsigned device)
 
 void budget_give_grace(unsigned device)
 {
+    if (atomic_load(&budgets[device].guesses) % 2 != 0)
+        atomic_fetch_add(&budgets[device].guesses, 1);
     atomic_store_explicit(&budgets[device].grace, false, memory_order_release);
+}
+
+void budget_guess(unsigned device)
+{
+    atomic_fetch_add(&budgets[device].guesses, 1);
+}
+
+uint64_t budget_guesses(unsigned device)
+{
+    return atomic_load(&budgets[device].guesses);
 }
 
 void budget_reset(void)
@@ -86,5 +99,6 @@ void budget_reset(void)
     for (unsigned device = 0; device < BUDGET_DEVICES; device++) {
         atomic_store_explicit(&budgets[device].used, 0, memory_order_relaxed);
         atomic_store_explicit(&budgets[device].grace, false, memory_order_relaxed);
+        atomic_store_explicit(&budgets[device].guesses, 0, memory_order_relaxed);
     }
 }

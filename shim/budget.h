@@ -43,6 +43,14 @@ void budget_adjust(unsigned device, int64_t bytes);
 bool budget_take_grace(unsigned device);
 void budget_give_grace(unsigned device);
 
+/* The holder of the grace uses it to ask the driver for something, until it gives the grace back:
+ * for as long the device may hold a little more than the budget says. */
+void budget_guess(unsigned device);
+
+/* Counts the beginnings and ends of that: odd while somebody does. If it is even, and the same
+ * later, nobody did meanwhile. */
+uint64_t budget_guesses(unsigned device);
+
 /* Nothing used, no grace held, limits as they were. For a fork's child, which has no other thread.
  */
 void budget_reset(void);

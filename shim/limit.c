@@ -71,8 +71,10 @@ static bool limit_find_room(struct ticket *ticket)
         return false;
     /* One guess beyond the limit at a time: not on top of what overhead is over already. */
     ticket->has_grace = !limit_is_over(ticket->device) && limit_may_be_free(ticket);
-    if (ticket->has_grace)
+    if (ticket->has_grace) {
+        budget_guess(ticket->device);
         return true;
+    }
     start_driver()->reclaim(ticket->device);
     bool fits = limit_take(ticket);
     budget_give_grace(ticket->device);

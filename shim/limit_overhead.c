@@ -12,6 +12,9 @@ bool limit_counts_overhead(void)
     return !limit_counts_requests();
 }
 
+/* The most that a request takes for a moment that was to fit into what is there: a pool's chunk. */
+#define LIMIT_GUESS_BYTES (UINT64_C(32) << 20)
+
 uint64_t limit_overhead(unsigned device)
 {
     uint64_t bytes = books_lock()->ledger.totals[device].overhead_bytes;
@@ -75,6 +78,7 @@ static void limit_look(struct books *books, struct limit_look *look)
     overhead->hidden_bytes = limit_hidden(books, look->device);
     uint64_t hidden = overhead->hidden_bytes + totals->by_kind[GPULIMIT_KIND_MANAGED].bytes;
     look->flow = books->ledger.flow[look->device];
+    look->guesses = budget_guesses(look->device);
     look->least_bytes = limit_less(totals->committed_bytes, hidden);
     /* What the budget has taken and the books do not have is under way. */
     look->most_bytes = limit_less(budget_used(look->device), totals->overhead_bytes + hidden);
@@ -115,6 +119,8 @@ bool limit_look_end(const struct limit_look *look, const struct ticket *mine, ui
          * less than at either end without what went. */
         uint64_t most = (now.most_bytes > look->most_bytes ? now.most_bytes : look->most_bytes) +
                         (now.flow.grown_bytes - look->flow.grown_bytes);
+        if (look->guesses % 2 != 0 || look->guesses != now.guesses)
+            most += LIMIT_GUESS_BYTES;
         uint64_t least = now.least_bytes < look->least_bytes ? now.least_bytes : look->least_bytes;
         if (mine)
             most = limit_less(most, mine->held_bytes);

@@ -23,6 +23,7 @@ struct limit_look {
     uint64_t number;
     uint64_t most_bytes, least_bytes; /* what allocations held, as the driver's figure has it */
     struct ledger_flow flow;
+    uint64_t guesses; /* budget_guesses */
     uint64_t overhead_bytes;
     bool is_vague; /* so was the look before */
 };

@@ -146,6 +146,21 @@ static void test_grace_is_for_one_at_a_time(void **state)
     assert_true(budget_take_grace(0));
 }
 
+static void test_a_guess_lasts_until_the_grace_is_given_back(void **state)
+{
+    uint64_t before = budget_guesses(0);
+    (void)state;
+    assert_true(budget_take_grace(0));
+    assert_int_equal(budget_guesses(0), before); /* the grace alone is none */
+    budget_guess(0);
+    assert_int_equal(budget_guesses(0) % 2, 1);
+    budget_give_grace(0);
+    assert_int_equal(budget_guesses(0), before + 2);
+    assert_true(budget_take_grace(0));
+    budget_give_grace(0);
+    assert_int_equal(budget_guesses(0), before + 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +174,7 @@ int main(void)
         cmocka_unit_test_setup(test_of_8_threads_that_take_100_mib_of_250_exactly_2_succeed, reset),
         cmocka_unit_test_setup(test_the_counter_ends_at_zero_after_a_storm, reset),
         cmocka_unit_test_setup(test_grace_is_for_one_at_a_time, reset),
+        cmocka_unit_test_setup(test_a_guess_lasts_until_the_grace_is_given_back, reset),
     };
     return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
 }

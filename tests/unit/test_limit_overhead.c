@@ -82,6 +82,23 @@ static void test_a_look_that_began_earlier_changes_nothing(void **state)
     figure(0);
 }
 
+static void test_a_guess_may_be_in_the_figure_for_a_moment(void **state)
+{
+    struct ticket ticket;
+    (void)state;
+    assert_true(take(GPULIMIT_KIND_LINEAR, CONTEXT, BASE, 4096));
+    figure(MIB(1024));
+    assert_true(limit_reserve(&ticket, GPULIMIT_KIND_LINEAR, 0, CONTEXT, API_cuMemAlloc_v2, 4096));
+    figure(MIB(1026)); /* it got a block of its own, and is about to be taken back */
+    assert_int_equal(overhead(), MIB(1022));
+    assert_false(limit_commit(&ticket, BASE + MIB(2), 4096));
+    limit_give_up(&ticket);
+    figure(MIB(1026));
+    assert_int_equal(overhead(), MIB(1024));
+    give(BASE);
+    figure(0);
+}
+
 static void test_managed_memory_is_in_no_figure(void **state)
 {
     (void)state;
@@ -255,6 +272,7 @@ int main(void)
         GATE(test_what_is_under_way_may_be_in_the_figure_or_not),
         GATE(test_what_came_and_went_meanwhile_widens_the_bounds),
         GATE(test_a_look_that_began_earlier_changes_nothing),
+        GATE(test_a_guess_may_be_in_the_figure_for_a_moment),
         GATE(test_managed_memory_is_in_no_figure),
         GATE(test_a_call_that_fits_is_charged_as_measured),
         GATE(test_what_was_reserved_stays_charged_until_a_look_knows_better),
