@@ -59,7 +59,7 @@ def out_of_memory():
     batch, refused, text = 4096, 0, ''
     while True:
         try:
-            trainer.step(batch)
+            trainer.steps(6, batch)  # what fits once need not fit into the holes that it leaves
             break
         except torch.OutOfMemoryError as error:
             text = str(error)
@@ -69,7 +69,6 @@ def out_of_memory():
     check(refused, f'a batch of {batch} is too large')
     print(text)
     check(re.search(r'(total capacity of|Device limit\s*:) 2\.00 GiB', text), 'the error says 2.00 GiB')
-    trainer.steps(5, batch)
     hold(f'refused {refused} times, trains on with batches of {batch}', [KIND], torch.cuda.memory_reserved(),
          LIBRARIES, denials=1)
 
