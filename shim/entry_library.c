@@ -139,6 +139,7 @@ CUresult CUDAAPI cuLibraryUnload(CUlibrary library)
     (void)driver_here(&place);
     truth_watch(&call, LIMIT_CODE, place.device);
     CUresult result = real.cuLibraryUnload(library);
+    truth_forget_handles();
     truth_watched(&call);
     entry_look_elsewhere(place.device);
     guard_leave();
@@ -152,7 +153,7 @@ CUresult CUDAAPI cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
         return real.cuLibraryGetModule(pMod, library);
     truth_watch_late(&call);
     CUresult result = real.cuLibraryGetModule(pMod, library);
-    truth_watched_late(&call);
+    truth_watched_late(&call, library);
     guard_leave();
     return result;
 }
@@ -165,7 +166,7 @@ CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary 
         return real.cuLibraryGetGlobal(dptr, bytes, library, name);
     truth_watch_late(&call);
     CUresult result = real.cuLibraryGetGlobal(dptr, bytes, library, name);
-    truth_watched_late(&call);
+    truth_watched_late(&call, library);
     guard_leave();
     return result;
 }
@@ -178,7 +179,7 @@ CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary
         return real.cuLibraryGetManaged(dptr, bytes, library, name);
     truth_watch_late(&call);
     CUresult result = real.cuLibraryGetManaged(dptr, bytes, library, name);
-    truth_watched_late(&call);
+    truth_watched_late(&call, library);
     guard_leave();
     return result;
 }
@@ -190,7 +191,7 @@ CUresult CUDAAPI cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, con
         return real.cuLibraryGetUnifiedFunction(fptr, library, symbol);
     truth_watch_late(&call);
     CUresult result = real.cuLibraryGetUnifiedFunction(fptr, library, symbol);
-    truth_watched_late(&call);
+    truth_watched_late(&call, library);
     guard_leave();
     return result;
 }
@@ -202,7 +203,7 @@ CUresult CUDAAPI cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
         return real.cuKernelGetFunction(pFunc, kernel);
     truth_watch_late(&call);
     CUresult result = real.cuKernelGetFunction(pFunc, kernel);
-    truth_watched_late(&call);
+    truth_watched_late(&call, kernel);
     guard_leave();
     return result;
 }

@@ -92,6 +92,7 @@ CUresult CUDAAPI cuModuleUnload(CUmodule hmod)
     (void)driver_here(&place);
     truth_watch(&call, LIMIT_CODE, place.device);
     CUresult result = real.cuModuleUnload(hmod);
+    truth_forget_handles();
     truth_watched(&call);
     guard_leave();
     return result;
@@ -104,7 +105,7 @@ CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const cha
         return real.cuModuleGetFunction(hfunc, hmod, name);
     truth_watch_late(&call);
     CUresult result = real.cuModuleGetFunction(hfunc, hmod, name);
-    truth_watched_late(&call);
+    truth_watched_late(&call, hmod);
     guard_leave();
     return result;
 }
@@ -116,7 +117,7 @@ CUresult CUDAAPI cuFuncLoad(CUfunction function)
         return real.cuFuncLoad(function);
     truth_watch_late(&call);
     CUresult result = real.cuFuncLoad(function);
-    truth_watched_late(&call);
+    truth_watched_late(&call, function);
     guard_leave();
     return result;
 }

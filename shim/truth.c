@@ -269,10 +269,32 @@ void truth_watch_late(struct truth_call *call)
         truth_watch(call, LIMIT_CODE, (unsigned)device);
 }
 
-void truth_watched_late(struct truth_call *call)
+/* Handles whose code has been looked at, on a device. To have forgotten one costs a question. */
+enum { TRUTH_HANDLES = 256 };
+static _Atomic uint64_t truth_handles[TRUTH_HANDLES];
+
+static bool truth_is_new(const void *handle, CUdevice device)
 {
+    uint64_t key = (uint64_t)(uintptr_t)handle ^ (uint64_t)device << 56;
+    _Atomic uint64_t *place = &truth_handles[(key >> 4 ^ key >> 12 ^ key >> 20) % TRUTH_HANDLES];
+    return atomic_exchange_explicit(place, key, memory_order_relaxed) != key;
+}
+
+void truth_forget_handles(void)
+{
+    for (unsigned i = 0; i < TRUTH_HANDLES; i++)
+        atomic_store_explicit(&truth_handles[i], 0, memory_order_relaxed);
+}
+
+void truth_watched_late(struct truth_call *call, const void *handle)
+{
+    CUdevice device;
     truth_watched(call);
-    truth_look_late();
+    if (truth_sees_process() && real.cuCtxGetDevice(&device) == CUDA_SUCCESS &&
+        truth_is_new(handle, device))
+        truth_look((unsigned)device);
+    else
+        truth_look_late();
 }
 
 void truth_forget(void)
