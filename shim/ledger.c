@@ -98,7 +98,6 @@ uint32_t ledger_insert(struct ledger *ledger, const struct ledger_entry *entry, 
     ledger_list(ledger, number);
     struct region_totals *totals = &ledger->totals[entry->device];
     totals->requested_bytes += entry->requested_bytes;
-    totals->live_allocations++;
     totals->allocations_total++;
     totals->by_kind[entry->kind].count++;
     if (ledger->count_mode == GPULIMIT_COUNT_ALLOCATIONS)
@@ -122,7 +121,6 @@ void ledger_remove(struct ledger *ledger, uint32_t number)
     const struct ledger_entry *entry = &ledger->entries[number];
     struct region_totals *totals = &ledger->totals[entry->device];
     totals->requested_bytes -= entry->requested_bytes;
-    totals->live_allocations--;
     totals->frees_total++;
     totals->by_kind[entry->kind].count--;
     /* Unless a newer entry has the address, see ledger_insert. */
@@ -148,6 +146,7 @@ void ledger_commit(struct ledger *ledger, unsigned device, enum gpulimit_kind ki
 void ledger_publish(struct ledger *ledger, unsigned device, enum gpulimit_kind kind)
 {
     struct region_totals *totals = &ledger->totals[device];
+    totals->live_allocations = totals->allocations_total - totals->frees_total;
     totals->charged_bytes = ledger->count_mode == GPULIMIT_COUNT_ALLOCATIONS
                                 ? totals->requested_bytes
                                 : totals->committed_bytes + totals->overhead_bytes;

@@ -18,12 +18,12 @@ struct mappings_object {
     uint64_t handle;
     uint32_t handles; /* references by handle */
     uint32_t maps;    /* mappings */
-    uint32_t holds;   /* of those, the ones that have no address */
     uint32_t entry;   /* the caller's: the ledger's entry of this memory */
     uint32_t next_free;
     bool is_exported; /* the caller's, likewise below: under this descriptor, or -1 */
     int descriptor;
     uint64_t inode, filesystem;
+    uint32_t holds; /* of the mappings, the ones that have no address */
 };
 
 struct mappings_range {
