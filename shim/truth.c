@@ -147,12 +147,14 @@ static void truth_close(struct truth_call *call)
 static void truth_measure(struct truth_call *call)
 {
     unsigned device = call->ticket.device;
+    enum truth_way unknown = TRUTH_UNKNOWN;
     uint64_t now = 0;
     if (truth_sees_process())
         limit_take_overhead(&call->ticket);
     if (truth_ask(device, NULL, false))
         return;
-    atomic_store_explicit(&truth_way, TRUTH_BY_CARD, memory_order_relaxed);
+    /* Unless another thread, which was the first to load NVML, has found out better meanwhile. */
+    atomic_compare_exchange_strong(&truth_way, &unknown, TRUTH_BY_CARD);
     if (call->has_card && truth_card_used(device, &now))
         limit_look_moved(&call->look, (int64_t)(now - call->card_bytes));
     else
