@@ -17,6 +17,8 @@
  *           +--------------------------------------+
  *           | extent: entries n .. 3n-1            |  added when the first is full, and so on
  *           +--------------------------------------+
+ *           | extents: modules, texts, sites       |  added when there is one; where from
+ *           +--------------------------------------+
  *
  * Who may write: the process that created the file, under one lock of its own. Readers take no
  * lock. A record (device, entry) begins with a sequence number: odd while it is being written. The
@@ -46,6 +48,9 @@
 #define GPULIMIT_API_BYTES 48u
 #define GPULIMIT_NO_LIMIT  UINT64_MAX
 
+#define GPULIMIT_TEXT_BYTES  128u /* of a file's or function's name; the end of a longer one */
+#define GPULIMIT_SITE_FRAMES 31u
+
 #define GPULIMIT_UNKNOWN_NAMES 8u /* the first so many are listed */
 
 enum gpulimit_kind {
@@ -59,6 +64,9 @@ enum gpulimit_section {
     GPULIMIT_SECTION_NONE,
     GPULIMIT_SECTION_APIS,    /* records of GPULIMIT_API_BYTES, NUL-padded names */
     GPULIMIT_SECTION_ENTRIES, /* struct gpulimit_entry */
+    GPULIMIT_SECTION_MODULES, /* struct gpulimit_module; append-only, likewise below */
+    GPULIMIT_SECTION_TEXTS,   /* records of GPULIMIT_TEXT_BYTES, NUL-padded */
+    GPULIMIT_SECTION_SITES,   /* struct gpulimit_site */
 };
 
 enum gpulimit_count_mode {
@@ -163,6 +171,36 @@ struct gpulimit_entry {
     uint64_t spare;
 };
 
+/* A file that native code was loaded from. Written once, before a site names it. */
+struct gpulimit_module {
+    uint64_t start, end; /* addresses that it was mapped at */
+    uint8_t build_id[32];
+    uint32_t build_id_bytes; /* 0: it has none */
+    char path[460];          /* NUL-terminated; the end of one that is too long */
+};
+
+enum gpulimit_frame_kind {
+    GPULIMIT_FRAME_NATIVE,
+    GPULIMIT_FRAME_PYTHON,
+};
+
+struct gpulimit_frame {
+    uint32_t kind;  /* enum gpulimit_frame_kind */
+    uint32_t file;  /* native: number of its module, from 1, 0 unknown; python: number of a text,
+                       likewise */
+    uint64_t place; /* native: address within the module, as its ELF file counts them, of the return
+                       address; python: number of the function's text << 32 | line */
+};
+
+/* Where a program asked for memory: its stack, the innermost frame first, native frames before
+ * Python's. Sites are numbered from 1 in gpulimit_entry. Written once, before an entry names it. */
+struct gpulimit_site {
+    uint16_t native_count, python_count;
+    uint32_t tag; /* number of the text that the program had pushed, from 1; 0 none */
+    uint64_t spare;
+    struct gpulimit_frame frames[GPULIMIT_SITE_FRAMES]; /* native_count + python_count of them */
+};
+
 #define GPULIMIT_PLACE(kind, device, api)                                                          \
     ((uint32_t)(kind) | (uint32_t)(device) << 8 | (uint32_t)(api) << 16)
 #define GPULIMIT_PLACE_KIND(place)   ((place)&0xffu)
@@ -179,6 +217,8 @@ _Static_assert(sizeof(struct gpulimit_header) <= GPULIMIT_DEVICES_OFFSET,
                "the header fits its page");
 _Static_assert(sizeof(struct gpulimit_device) == 512, "16 devices take two pages");
 _Static_assert(sizeof(struct gpulimit_entry) == 64, "an entry is one cache line");
+_Static_assert(sizeof(struct gpulimit_module) == 512, "no padding");
+_Static_assert(sizeof(struct gpulimit_site) == 512, "no padding");
 _Static_assert(GPULIMIT_DEVICES_OFFSET + GPULIMIT_DEVICES * sizeof(struct gpulimit_device) ==
                    GPULIMIT_EXTENTS_OFFSET,
                "the drawing above");

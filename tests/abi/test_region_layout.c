@@ -77,6 +77,18 @@ static const struct {
     {"entry.thread_id", offsetof(struct gpulimit_entry, thread_id), 40},
     {"entry.site", offsetof(struct gpulimit_entry, site), 44},
     {"entry.owner", offsetof(struct gpulimit_entry, owner), 48},
+    {"module.start", offsetof(struct gpulimit_module, start), 0},
+    {"module.end", offsetof(struct gpulimit_module, end), 8},
+    {"module.build_id", offsetof(struct gpulimit_module, build_id), 16},
+    {"module.build_id_bytes", offsetof(struct gpulimit_module, build_id_bytes), 48},
+    {"module.path", offsetof(struct gpulimit_module, path), 52},
+    {"frame.kind", offsetof(struct gpulimit_frame, kind), 0},
+    {"frame.file", offsetof(struct gpulimit_frame, file), 4},
+    {"frame.place", offsetof(struct gpulimit_frame, place), 8},
+    {"site.native_count", offsetof(struct gpulimit_site, native_count), 0},
+    {"site.python_count", offsetof(struct gpulimit_site, python_count), 2},
+    {"site.tag", offsetof(struct gpulimit_site, tag), 4},
+    {"site.frames", offsetof(struct gpulimit_site, frames), 16},
 };
 // clang-format on
 
