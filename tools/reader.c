@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Turns a ledger file into a struct gpulimit_ledger: opens it, copies identity and counters. The
- * header's checks are in reader_header.c, entries and API names in reader_entries.c, consistent
- * copies in reader_records.c, the question whether the writer lives in liveness.c.
+ * header's checks are in reader_header.c, entries and API names in reader_entries.c, call sites
+ * in reader_sites.c, consistent copies in reader_records.c, the question whether the writer lives
+ * in liveness.c.
  */
 #include "gpulimit/reader.h"
 
@@ -197,6 +198,9 @@ static enum gpulimit_reader_status reader_fill(struct reader *reader, unsigned i
     if (status == GPULIMIT_READER_OK && (parts & GPULIMIT_READER_ENTRIES)) {
         status = reader_read_entries(reader, ledger);
     }
+    if (status == GPULIMIT_READER_OK && (parts & GPULIMIT_READER_ENTRIES)) {
+        status = reader_read_sites(reader, ledger);
+    }
     /* After the entries: a device comes into use before its first entry does. */
     if (status == GPULIMIT_READER_OK) {
         status = reader_read_devices(reader, ledger);
@@ -279,6 +283,9 @@ void gpulimit_reader_close(struct gpulimit_ledger *ledger)
         free((void *)ledger->arguments);
         free(ledger->apis);
         free(ledger->entries);
+        free(ledger->modules);
+        free(ledger->texts);
+        free(ledger->sites);
         free(ledger);
     }
 }

@@ -41,6 +41,12 @@ static uint64_t reader_get_record_bytes(uint32_t section)
         return GPULIMIT_API_BYTES;
     case GPULIMIT_SECTION_ENTRIES:
         return sizeof(struct gpulimit_entry);
+    case GPULIMIT_SECTION_MODULES:
+        return sizeof(struct gpulimit_module);
+    case GPULIMIT_SECTION_TEXTS:
+        return GPULIMIT_TEXT_BYTES;
+    case GPULIMIT_SECTION_SITES:
+        return sizeof(struct gpulimit_site);
     default:
         return 1;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the parts of the reader share while one file is being read: reader.c, reader_header.c and
- * reader_entries.c. Nobody else includes this.
+ * What the parts of the reader share while one file is being read: reader.c, reader_header.c,
+ * reader_entries.c and reader_sites.c. Nobody else includes this.
  */
 #ifndef GPULIMIT_TOOLS_READER_PARTS_H
 #define GPULIMIT_TOOLS_READER_PARTS_H
@@ -47,5 +47,10 @@ enum gpulimit_reader_status reader_read_entries(struct reader *reader,
                                                 struct gpulimit_ledger *ledger);
 enum gpulimit_reader_status reader_place_entries(struct reader *reader,
                                                  struct gpulimit_ledger *ledger);
+
+/* Fills the ledger's modules[], texts[] and sites[]; after the entries, so that what these name has
+ * been written. */
+enum gpulimit_reader_status reader_read_sites(struct reader *reader,
+                                              struct gpulimit_ledger *ledger);
 
 #endif

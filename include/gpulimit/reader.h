@@ -23,6 +23,11 @@
 #define GPULIMIT_READER_ENTRIES_MAX  (16u << 20) /* slots; a file that claims more is refused */
 #define GPULIMIT_READER_APIS_MAX     (1u << 16)  /* names; an entry's index has 16 bits */
 
+/* Where allocations were asked for is detail: of a file that claims more, the first so many. */
+#define GPULIMIT_READER_MODULES_MAX (1u << 13)
+#define GPULIMIT_READER_TEXTS_MAX   (1u << 17)
+#define GPULIMIT_READER_SITES_MAX   (1u << 16)
+
 /* The outcomes of reading. The names of gpulimit_reader_status_name are part of the JSON output. */
 enum gpulimit_reader_status {
     GPULIMIT_READER_OK,
@@ -43,7 +48,7 @@ enum gpulimit_state {
 /* What to read besides the header and the devices, or-ed together. */
 enum gpulimit_reader_parts {
     GPULIMIT_READER_SUMMARY = 0,
-    GPULIMIT_READER_ENTRIES = 1, /* live allocations and the names of APIs */
+    GPULIMIT_READER_ENTRIES = 1, /* live allocations, the names of APIs, and call sites */
 };
 
 struct gpulimit_ledger_device {
@@ -116,6 +121,14 @@ struct gpulimit_ledger {
     struct gpulimit_ledger_entry *entries;
     uint32_t entry_count;
     uint32_t entries_torn; /* left half-written by a writer that died, and so not in entries[] */
+
+    /* For gpulimit_reader_site, gpulimit_reader_module and gpulimit_reader_text. */
+    struct gpulimit_module *modules;
+    uint32_t module_count;
+    char (*texts)[GPULIMIT_TEXT_BYTES + 1];
+    uint32_t text_count;
+    struct gpulimit_site *sites;
+    uint32_t site_count;
 };
 
 /* Reads the ledger file at `path`. A symbolic link or anything but a regular file is refused.
@@ -140,6 +153,16 @@ void gpulimit_reader_close(struct gpulimit_ledger *ledger);
  * names;
  * "" if `api` is none of its. Lives as long as the ledger. */
 const char *gpulimit_reader_api_name(const struct gpulimit_ledger *ledger, uint32_t api);
+
+/* What an entry, a frame or a site calls by a number from 1; NULL, or "" for a text, if there is no
+ * such number, or nothing sensible under it. A site has at most GPULIMIT_SITE_FRAMES frames, a
+ * module's path ends, its build-id has room; all else in them is the writer's word. They live as
+ * long as the ledger. */
+const struct gpulimit_site *gpulimit_reader_site(const struct gpulimit_ledger *ledger,
+                                                 uint32_t number);
+const struct gpulimit_module *gpulimit_reader_module(const struct gpulimit_ledger *ledger,
+                                                     uint32_t number);
+const char *gpulimit_reader_text(const struct gpulimit_ledger *ledger, uint32_t number);
 
 /* Constant names, as in JSON: "linear" and so on, "unknown" for a kind that this build does not
  * know; "live", "exited", "stale"; "damaged" and so on. */

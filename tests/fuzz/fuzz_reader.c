@@ -26,6 +26,24 @@ static void fuzz_check(bool is_so, const char *what)
     }
 }
 
+static void fuzz_check_site(const struct gpulimit_ledger *ledger, uint32_t number)
+{
+    const struct gpulimit_site *site = gpulimit_reader_site(ledger, number);
+    uint32_t count = site ? (uint32_t)site->native_count + site->python_count : 0;
+
+    fuzz_check(count <= GPULIMIT_SITE_FRAMES, "frames are bounded");
+    for (uint32_t i = 0; i < count; i++) {
+        const struct gpulimit_module *module = gpulimit_reader_module(ledger, site->frames[i].file);
+
+        fuzz_check(!module || memchr(module->path, '\0', sizeof(module->path)), "a path ends");
+        fuzz_check(!module || module->build_id_bytes <= sizeof(module->build_id),
+                   "a build-id has room");
+        fuzz_check(strlen(gpulimit_reader_text(ledger, site->frames[i].file)) <=
+                       GPULIMIT_TEXT_BYTES,
+                   "a text ends");
+    }
+}
+
 /* What reader.h promises of every ledger. */
 static void fuzz_check_ledger(const struct gpulimit_ledger *ledger)
 {
@@ -47,6 +65,7 @@ static void fuzz_check_ledger(const struct gpulimit_ledger *ledger)
         fuzz_check(entry->device < ledger->device_count, "an entry has a device");
         fuzz_check(entry->kind > GPULIMIT_KIND_NONE && entry->kind < 16, "an entry has a kind");
         fuzz_check(entry->api < ledger->api_count, "an entry has an API");
+        fuzz_check_site(ledger, entry->site);
         fuzz_check(gpulimit_reader_kind_name(entry->kind)[0] != '\0', "a kind has a name");
     }
 }

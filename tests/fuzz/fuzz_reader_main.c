@@ -28,13 +28,18 @@ static uint64_t fuzz_get_random(void)
     return number;
 }
 
-/* Half of the damage goes where the structure is: header, the first device, the first records. */
+/* Half of the damage goes where the structure is: header, the first device, the first
+ * records; some in the first call site. */
 static size_t fuzz_choose_offset(const struct fixture *fixture)
 {
     static const size_t beginnings[] = {0, offsetof(struct gpulimit_header, extents_used),
                                         GPULIMIT_DEVICES_OFFSET, GPULIMIT_EXTENTS_OFFSET};
     uint64_t random = fuzz_get_random();
+    uint64_t sites = fixture->header->extents[5].offset; /* damaged itself perhaps */
 
+    if ((random & 15) == 0 && sites + 160 < fixture->size) {
+        return sites + (random >> 8) % 160;
+    }
     if (random & 1) {
         return beginnings[random >> 1 & 3] + (random >> 8) % 160;
     }
@@ -71,6 +76,21 @@ static void fuzz_damage(struct fixture *fixture)
     }
 }
 
+/* Frames of every kind, in and out of frameworks, with and without a tag. */
+static void fuzz_make_sites(struct fixture *fixture)
+{
+    fixture_add_sites(fixture);
+    fixture_put_module(fixture, "/usr/lib/libcuda.so.1");
+    fixture_put_module(fixture, "/opt/liba.so");
+    for (uint32_t site = 1; site <= 8; site++) {
+        fixture_put_site(fixture, site % 2 ? "epoch 3" : NULL);
+        fixture_put_native(fixture, site, 1, 0x1000 + site);
+        fixture_put_native(fixture, site, 2, 0x1000);
+        fixture_put_python(fixture, site, "/usr/lib/site-packages/torch/nn.py", "forward", site);
+        fixture_put_python(fixture, site, "train.py", "main", site / 2);
+    }
+}
+
 static void fuzz_make(struct fixture *fixture)
 {
     struct gpulimit_entry *entries;
@@ -84,8 +104,10 @@ static void fuzz_make(struct fixture *fixture)
             fixture_fill_entry(fixture, &entries[slot],
                                GPULIMIT_PLACE(1 + slot % (GPULIMIT_KINDS - 1), extent, slot % 2),
                                slot, slot);
+            entries[slot].site = slot % 10;
         }
     }
+    fuzz_make_sites(fixture);
 }
 
 static void fuzz_run(unsigned long runs)

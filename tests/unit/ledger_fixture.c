@@ -162,6 +162,82 @@ void fixture_fill_entry(const struct fixture *fixture, struct gpulimit_entry *en
     entry->thread_id = 4121;
 }
 
+void fixture_add_sites(struct fixture *fixture)
+{
+    const struct gpulimit_extent *extent = fixture_add_extent(
+        fixture, GPULIMIT_SECTION_MODULES, FIXTURE_MODULES, sizeof(struct gpulimit_module));
+
+    fixture->modules = (void *)(fixture->image + extent->offset);
+    extent =
+        fixture_add_extent(fixture, GPULIMIT_SECTION_TEXTS, FIXTURE_TEXTS, GPULIMIT_TEXT_BYTES);
+    fixture->texts = (void *)(fixture->image + extent->offset);
+    extent = fixture_add_extent(fixture, GPULIMIT_SECTION_SITES, FIXTURE_SITES,
+                                sizeof(struct gpulimit_site));
+    fixture->sites = (void *)(fixture->image + extent->offset);
+}
+
+uint32_t fixture_put_module(struct fixture *fixture, const char *path)
+{
+    uint32_t place = 0;
+
+    while (fixture->modules[place].path[0] != '\0') {
+        fixture_check(++place < FIXTURE_MODULES, "fixture: too many modules");
+    }
+    strcpy(fixture->modules[place].path, path);
+    return place + 1;
+}
+
+uint32_t fixture_put_text(struct fixture *fixture, const char *text)
+{
+    uint32_t place = 0;
+
+    while (fixture->texts[place][0] != '\0' && strcmp(fixture->texts[place], text) != 0) {
+        fixture_check(++place < FIXTURE_TEXTS, "fixture: too many texts");
+    }
+    strcpy(fixture->texts[place], text);
+    return place + 1;
+}
+
+uint32_t fixture_put_site(struct fixture *fixture, const char *tag)
+{
+    uint32_t place = 0;
+
+    while (fixture->sites[place].native_count + fixture->sites[place].python_count > 0 ||
+           fixture->sites[place].tag != 0) {
+        fixture_check(++place < FIXTURE_SITES, "fixture: too many sites");
+    }
+    fixture->sites[place].tag = tag ? fixture_put_text(fixture, tag) : 0;
+    return place + 1;
+}
+
+static struct gpulimit_frame *fixture_get_next_frame(struct gpulimit_site *site)
+{
+    fixture_check(site->native_count + site->python_count < (int)GPULIMIT_SITE_FRAMES,
+                  "fixture: too many frames");
+    return &site->frames[site->native_count + site->python_count];
+}
+
+void fixture_put_native(struct fixture *fixture, uint32_t site, uint32_t module, uint64_t address)
+{
+    struct gpulimit_site *record = &fixture->sites[site - 1];
+
+    *fixture_get_next_frame(record) =
+        (struct gpulimit_frame){.kind = GPULIMIT_FRAME_NATIVE, .file = module, .place = address};
+    record->native_count++;
+}
+
+void fixture_put_python(struct fixture *fixture, uint32_t site, const char *file,
+                        const char *function, uint32_t line)
+{
+    struct gpulimit_site *record = &fixture->sites[site - 1];
+
+    *fixture_get_next_frame(record) = (struct gpulimit_frame){
+        .kind = GPULIMIT_FRAME_PYTHON,
+        .file = fixture_put_text(fixture, file),
+        .place = (uint64_t)fixture_put_text(fixture, function) << 32 | line};
+    record->python_count++;
+}
+
 void fixture_write(const struct fixture *fixture, const char *path)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -19,7 +19,12 @@ struct fixture {
     size_t size;          /* of the file */
     struct gpulimit_header *header;
     struct gpulimit_device *devices;
+    struct gpulimit_module *modules; /* these three: after fixture_add_sites */
+    char (*texts)[GPULIMIT_TEXT_BYTES];
+    struct gpulimit_site *sites;
 };
+
+enum { FIXTURE_MODULES = 8, FIXTURE_TEXTS = 32, FIXTURE_SITES = 16 };
 
 /* A valid ledger of this very process, begun `age_seconds` ago: pid 4121, `python train.py`, no
  * device, the APIs cuMemAlloc_v2 (0) and cuMemAllocAsync (1), no entries. */
@@ -41,6 +46,18 @@ struct gpulimit_entry *fixture_add_entries(struct fixture *fixture, uint32_t cou
 /* Fills a slot: `size_mib` MiB, by API number, `age_seconds` old. */
 void fixture_fill_entry(const struct fixture *fixture, struct gpulimit_entry *entry, uint32_t place,
                         unsigned int size_mib, unsigned int age_seconds);
+
+/* Appends the sections of call sites, all empty; then fills them, record after record. Each returns
+ * the number of its record; the same text has the same number. `tag` may be NULL. */
+void fixture_add_sites(struct fixture *fixture);
+uint32_t fixture_put_module(struct fixture *fixture, const char *path);
+uint32_t fixture_put_text(struct fixture *fixture, const char *text);
+uint32_t fixture_put_site(struct fixture *fixture, const char *tag);
+
+/* The site's next frame: native ones first, from the innermost. */
+void fixture_put_native(struct fixture *fixture, uint32_t site, uint32_t module, uint64_t address);
+void fixture_put_python(struct fixture *fixture, uint32_t site, const char *file,
+                        const char *function, uint32_t line);
 
 /* Writes the file anew. */
 void fixture_write(const struct fixture *fixture, const char *path);

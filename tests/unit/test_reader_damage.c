@@ -40,7 +40,7 @@ static enum gpulimit_reader_status test_open(const char *path, char *reason)
     return status;
 }
 
-/* Entry 0 is in use; extents: 0 APIs, 1 and 2 entries. */
+/* Entry 0 is in use; extents: 0 APIs, 1 and 2 entries, 3 modules, 4 texts, 5 sites. */
 static struct gpulimit_entry *test_make(struct fixture *fixture)
 {
     struct gpulimit_entry *entries;
@@ -49,6 +49,7 @@ static struct gpulimit_entry *test_make(struct fixture *fixture)
     fixture_add_device(fixture, 0);
     entries = fixture_add_entries(fixture, 16);
     fixture_add_entries(fixture, 32);
+    fixture_add_sites(fixture);
     fixture_fill_entry(fixture, entries, GPULIMIT_PLACE(GPULIMIT_KIND_LINEAR, 0, 0), 2, 1);
     return entries;
 }
@@ -83,7 +84,9 @@ static const struct damage damages[] = {
     {"extent misplaced", IN_EXTENT(1, offset), GPULIMIT_EXTENTS_OFFSET + 129, "extent 1"},
     {"extent beyond the end", IN_EXTENT(1, offset), 0x7fffff00, "extent 1"},
     {"extent far beyond the end", IN_EXTENT(1, offset) + 4, 0xffffffff, "extent 1"},
-    {"extent longer than the file", IN_EXTENT(2, count), 33, "extent 2"},
+    {"extent longer than the file", IN_EXTENT(5, count), FIXTURE_SITES + 1, "extent 5"},
+    {"extent of sites on texts", IN_EXTENT(4, count), FIXTURE_TEXTS + 1, "on top of another"},
+    {"modules on texts", IN_EXTENT(3, count), FIXTURE_MODULES + 1, "on top of another"},
     {"extent of 4 thousand million", IN_EXTENT(1, count), 0xffffffff, "extent 1"},
     {"extent on top of another", IN_EXTENT(1, count), 17, "on top of another"},
 };
@@ -170,6 +173,7 @@ static void test_absurd_number_of_entries_is_refused_at_once(void **state)
 
     (void)state;
     test_make(&fixture);
+    fixture.header->extents_used = 3; /* no other in its way */
     fixture.header->extents[2].count = 1u << 25;
     fixture_write(&fixture, test_path);
     fixture_close(&fixture);
