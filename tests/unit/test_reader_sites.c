@@ -46,7 +46,7 @@ static void test_call_sites_are_read_with_what_they_name(void **state)
     fixture_put_module(&fixture, "/opt/lib/liba.so");
     site = fixture_put_site(&fixture, "epoch 3");
     fixture_put_native(&fixture, site, 1, 0x1234);
-    fixture_put_python(&fixture, site, "/home/anna/train.py", "main", 12);
+    fixture_put_python(&fixture, site, "/srv/anna/train.py", "main", 12);
     ledger = test_read(&fixture);
 
     found = gpulimit_reader_site(ledger, site);
@@ -55,7 +55,7 @@ static void test_call_sites_are_read_with_what_they_name(void **state)
     assert_int_equal(found->python_count, 1);
     assert_int_equal(found->frames[0].place, 0x1234);
     assert_string_equal(gpulimit_reader_text(ledger, found->tag), "epoch 3");
-    assert_string_equal(gpulimit_reader_text(ledger, found->frames[1].file), "/home/anna/train.py");
+    assert_string_equal(gpulimit_reader_text(ledger, found->frames[1].file), "/srv/anna/train.py");
     module = gpulimit_reader_module(ledger, found->frames[0].file);
     assert_non_null(module);
     assert_string_equal(module->path, "/opt/lib/liba.so");
