@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What native code is called, by elfutils' libdwfl. A module is looked at by itself, at the
+ * addresses that its file gives it, so each has a Dwfl of its own; it is opened when something in
+ * it is first asked for, and both it and the answers are kept.
+ */
+#include "symbols.h"
+
+#include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "memory.h"
+
+struct symbols_module {
+    struct gpulimit_module identity;
+    Dwfl *session;       /* NULL: nothing can be known of it */
+    Dwfl_Module *module; /* the one of the session */
+    void *answers;       /* a tree of struct symbols_answer */
+};
+
+struct symbols_answer {
+    uint64_t address;
+    struct symbol symbol;
+};
+
+struct symbols {
+    struct symbols_module **modules;
+    size_t count;
+};
+
+/* Separate files of debug information by build-id alone: none of another build, and nothing is
+ * fetched from the network, for which a table cannot wait. */
+static const Dwfl_Callbacks symbols_callbacks = {
+    .find_debuginfo = dwfl_build_id_find_debuginfo,
+    .section_address = dwfl_offline_section_address,
+};
+
+struct symbols *symbols_open(void)
+{
+    return memory_check(calloc(1, sizeof(struct symbols)));
+}
+
+void symbols_close(struct symbols *symbols)
+{
+    for (size_t i = 0; symbols && i < symbols->count; i++) {
+        struct symbols_module *module = symbols->modules[i];
+
+        tdestroy(module->answers, free);
+        dwfl_end(module->session); /* which NULL is fine for */
+        free(module);
+    }
+    if (symbols) {
+        free(symbols->modules);
+    }
+    free(symbols);
+}
+
+bool symbols_are_built_in(void)
+{
+    return true;
+}
+
+/* A ledger may be anybody's, and so the path in it may be anything: a pipe, a device, a file made
+ * to confuse whoever parses it. Returns a descriptor, or -1. */
+static int symbols_open_file(const char *path)
+{
+    struct stat file;
+    int fd = path[0] == '/' ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+
+    if (fd >= 0 && (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) ||
+                    (file.st_uid != 0 && file.st_uid != geteuid()))) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static bool symbols_is_same_build(Dwfl_Module *module, const struct gpulimit_module *identity)
+{
+    const unsigned char *id;
+    GElf_Addr address;
+    int bytes = dwfl_module_build_id(module, &id, &address);
+
+    return bytes > 0 && (uint32_t)bytes == identity->build_id_bytes &&
+           memcmp(id, identity->build_id, identity->build_id_bytes) == 0;
+}
+
+/* Leaves the session NULL where anything is amiss. */
+static void symbols_load(struct symbols_module *module)
+{
+    int fd = symbols_open_file(module->identity.path);
+
+    if (fd < 0) {
+        return;
+    }
+    module->session = dwfl_begin(&symbols_callbacks);
+    if (module->session) {
+        dwfl_report_begin(module->session);
+        module->module = dwfl_report_elf(module->session, module->identity.path,
+                                         module->identity.path, fd, 0, true);
+        dwfl_report_end(module->session, NULL, NULL);
+    }
+    if (!module->module) {
+        close(fd); /* else the session's */
+    }
+    if (!module->module || !symbols_is_same_build(module->module, &module->identity)) {
+        dwfl_end(module->session);
+        module->session = NULL;
+    }
+}
+
+/* The same file, mapped at different places by different processes, is one. */
+static bool symbols_is_module(const struct symbols_module *module,
+                              const struct gpulimit_module *identity)
+{
+    return module->identity.build_id_bytes == identity->build_id_bytes &&
+           memcmp(module->identity.build_id, identity->build_id, identity->build_id_bytes) == 0 &&
+           strcmp(module->identity.path, identity->path) == 0;
+}
+
+static struct symbols_module *symbols_get_module(struct symbols *symbols,
+                                                 const struct gpulimit_module *identity)
+{
+    struct symbols_module *module;
+
+    for (size_t i = 0; i < symbols->count; i++) {
+        if (symbols_is_module(symbols->modules[i], identity)) {
+            return symbols->modules[i];
+        }
+    }
+    module = memory_check(calloc(1, sizeof(*module)));
+    module->identity = *identity;
+    symbols_load(module);
+    symbols->modules = memory_grow(symbols->modules, symbols->count, sizeof(*symbols->modules));
+    symbols->modules[symbols->count++] = module;
+    return module;
+}
+
+static struct symbol symbols_look_up(Dwfl_Module *module, uint64_t address)
+{
+    struct symbol symbol = {0};
+    GElf_Off offset;
+    GElf_Sym details;
+    Dwfl_Line *place;
+    int line = 0;
+
+    symbol.function = dwfl_module_addrinfo(module, address, &offset, &details, NULL, NULL, NULL);
+    place = dwfl_module_getsrc(module, address);
+    symbol.file = place ? dwfl_lineinfo(place, NULL, &line, NULL, NULL, NULL) : NULL;
+    symbol.line = symbol.file && line > 0 ? (uint32_t)line : 0;
+    return symbol;
+}
+
+static int symbols_compare_answers(const void *first, const void *second)
+{
+    const struct symbols_answer *a = first;
+    const struct symbols_answer *b = second;
+
+    return a->address < b->address ? -1 : a->address > b->address;
+}
+
+struct symbol symbols_find(struct symbols *symbols, const struct gpulimit_module *module,
+                           uint64_t return_address)
+{
+    /* Within the call: what is returned to may be another line, or another function. */
+    struct symbols_answer wanted = {.address = return_address - 1};
+    struct symbols_answer *answer;
+    struct symbols_module *known;
+    void **found;
+
+    if (!symbols || return_address == 0) {
+        return (struct symbol){0};
+    }
+    known = symbols_get_module(symbols, module);
+    if (!known->session) {
+        return (struct symbol){0};
+    }
+    found = tfind(&wanted, &known->answers, symbols_compare_answers);
+    if (found) {
+        answer = *found;
+        return answer->symbol;
+    }
+    answer = memory_check(malloc(sizeof(*answer)));
+    *answer = (struct symbols_answer){.address = wanted.address,
+                                      .symbol = symbols_look_up(known->module, wanted.address)};
+    memory_check(tsearch(answer, &known->answers, symbols_compare_answers));
+    return answer->symbol;
+}

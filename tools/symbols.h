@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What native code is called: addresses of modules to functions, source files and lines. From the
+ * files that the modules were loaded from, and never from the process.
+ */
+#ifndef GPULIMIT_TOOLS_SYMBOLS_H
+#define GPULIMIT_TOOLS_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpulimit/region.h"
+
+struct symbol {
+    const char *function; /* as the linker knows it: names of C++ stay mangled; NULL unknown */
+    const char *file;     /* of the source; NULL unknown */
+    uint32_t line;        /* 0 unknown */
+};
+
+struct symbols;
+
+/* What has been looked up is kept until symbols_close. */
+struct symbols *symbols_open(void);
+void symbols_close(struct symbols *symbols);
+
+/* Looks up what was called from before `return_address`. Nothing is known of a module whose file is
+ * gone, has another build-id or none, or belongs to somebody whom we do not trust: neither root nor
+ * ourselves; or if `symbols` is NULL. The strings live as long as `symbols`. */
+struct symbol symbols_find(struct symbols *symbols, const struct gpulimit_module *module,
+                           uint64_t return_address);
+
+/* False in a build without libdw, which knows nothing of any module. */
+bool symbols_are_built_in(void);
+
+#endif
