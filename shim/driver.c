@@ -125,15 +125,6 @@ void driver_return_to_pool(CUdeviceptr address, CUmemoryPool pool)
         limit_pool_update((uint64_t)pool, &reading);
 }
 
-static uint64_t driver_pool_keeps(uint64_t pool)
-{
-    cuuint64_t threshold = 0;
-    CUstreamCaptureMode mode = driver_relax();
-    real.cuMemPoolGetAttribute((CUmemoryPool)pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold);
-    driver_unrelax(mode);
-    return threshold;
-}
-
 static bool driver_card_free(unsigned device, uint64_t *free_bytes)
 {
     CUdevice current;
@@ -151,7 +142,6 @@ static bool driver_card_free(unsigned device, uint64_t *free_bytes)
 bool driver_start(void)
 {
     static const struct start_driver driver = {.reclaim = driver_reclaim,
-                                               .pool_keeps = driver_pool_keeps,
                                                .look = truth_look,
                                                .card_free = driver_card_free,
                                                .forget = truth_forget};

@@ -13,6 +13,7 @@
 
 static CUresult entry_look(CUresult result)
 {
+    limit_note_thread();
     if (result == CUDA_SUCCESS && limit_awaits())
         driver_look_everywhere();
     if (result == CUDA_SUCCESS)

@@ -169,23 +169,11 @@ void holes_fill(struct holes *holes, uint64_t address, uint64_t bytes, uint64_t 
         holes_add(holes, (struct holes_span){end, chunk_end, false});
 }
 
-/* The larger part of a hole that lies in a chunk with something else in it. */
-static uint64_t holes_firm_bytes(const struct holes_span *span)
-{
-    uint64_t first_end = holes_round_up(span->start, HOLES_CHUNK_BYTES);
-    uint64_t last_start = span->end / HOLES_CHUNK_BYTES * HOLES_CHUNK_BYTES;
-    if (span->end < first_end) /* within one */
-        return span->end - span->start;
-    uint64_t first = first_end - span->start, last = span->end - last_start;
-    return first > last ? first : last;
-}
-
-bool holes_fit(const struct holes *holes, uint64_t bytes, bool firmly)
+bool holes_fit(const struct holes *holes, uint64_t bytes)
 {
     for (unsigned i = 0; i < holes->count; i++) {
         const struct holes_span *span = &holes->spans[i];
-        uint64_t room = firmly ? holes_firm_bytes(span) : span->end - span->start;
-        if (!span->is_leaving && room >= bytes)
+        if (!span->is_leaving && span->end - span->start >= bytes)
             return true;
     }
     return false;

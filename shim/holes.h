@@ -47,9 +47,8 @@ void holes_stay(struct holes *holes, uint64_t address, uint64_t bytes);
 void holes_fill(struct holes *holes, uint64_t address, uint64_t bytes, uint64_t grown_bytes,
                 bool knows_order);
 
-/* Whether a request fits into one hole; firmly: and into a part of it that lies in a chunk which is
- * not idle as a whole, as a synchronisation may take the others away at any moment. */
-bool holes_fit(const struct holes *holes, uint64_t bytes, bool firmly);
+/* Whether a request fits into one hole. */
+bool holes_fit(const struct holes *holes, uint64_t bytes);
 
 /* The pool has shrunk: chunks that are holes from end to end may be gone. */
 void holes_shrink(struct holes *holes);

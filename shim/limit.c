@@ -6,6 +6,7 @@
 
 #include "limit_books.h"
 #include "limit_overhead.h"
+#include "limit_pools.h"
 #include "refusal.h"
 #include "tell.h"
 
@@ -43,11 +44,8 @@ static bool limit_take(struct ticket *ticket)
 static bool limit_may_be_free(const struct ticket *ticket)
 {
     bool may = false;
-    uint64_t kept_bytes = 0;
     if (limit_counts_requests())
         return false;
-    if (ticket->kind == GPULIMIT_KIND_ASYNC)
-        kept_bytes = start_driver()->pool_keeps(ticket->owner);
     struct books *books = books_lock();
     if (ticket->kind == GPULIMIT_KIND_LINEAR) {
         may = ticket->bytes < BLOCKS_BYTES && books->blocks.users.count > 0;
@@ -55,7 +53,9 @@ static bool limit_may_be_free(const struct ticket *ticket)
         may = shares_fit(&books->arrays[ticket->device], ticket->bytes);
     } else if (ticket->kind == GPULIMIT_KIND_ASYNC) {
         struct pool *pool = pools_find(&books->pools, ticket->owner);
-        may = pool && holes_fit(&pool->holes, ticket->bytes, kept_bytes < pool->reserved_bytes);
+        /* Between this look and the driver's call another thread can take a hole away, by a
+         * synchronisation or a free. Then idle chunks are given back first, and taken anew. */
+        may = pool && !limit_is_threaded() && holes_fit(&pool->holes, ticket->bytes);
         if (may)
             pool->has_grace = true; /* from this look on, see limit_give_surplus */
     }

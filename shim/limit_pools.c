@@ -18,10 +18,30 @@ struct pool *limit_pool_of(struct books *books, const struct ticket *ticket)
     return NULL;
 }
 
+static _Atomic uintptr_t limit_first_thread; /* the address of something of its own; 0 none yet */
+static atomic_bool limit_has_threads;
+
+void limit_note_thread(void)
+{
+    static _Thread_local char mine __attribute__((tls_model("initial-exec")));
+    uintptr_t first = atomic_load_explicit(&limit_first_thread, memory_order_relaxed);
+    if (first == (uintptr_t)&mine)
+        return;
+    if (first != 0 ||
+        !atomic_compare_exchange_strong(&limit_first_thread, &first, (uintptr_t)&mine))
+        atomic_store_explicit(&limit_has_threads, true, memory_order_relaxed);
+}
+
+bool limit_is_threaded(void)
+{
+    return atomic_load_explicit(&limit_has_threads, memory_order_relaxed);
+}
+
 bool limit_begin_in_pool(struct ticket *ticket)
 {
     if (ticket->kind != GPULIMIT_KIND_ASYNC && ticket->kind != GPULIMIT_KIND_GRAPH)
         return true;
+    limit_note_thread();
     if (!limit_counts_requests())
         ticket->pool_bytes = ticket->held_bytes;
     struct books *books = books_lock();

@@ -14,6 +14,12 @@ void limit_pool_created(uint64_t pool, int device, bool is_managed);
 /* Returns false for a pool not heard of. */
 bool limit_pool_device(uint64_t pool, int *device);
 
+/* A thread allocates from pools, or synchronises, which makes them shrink. */
+void limit_note_thread(void);
+
+/* Whether more than one thread has done so. */
+bool limit_is_threaded(void);
+
 /* The number for a reading: taken before the driver is asked. */
 uint64_t limit_pool_number(void);
 

@@ -15,8 +15,6 @@ struct start_driver {
     /* Gives idle pool memory of a device back and tells limit_pool_answer what each pool holds
      * then. */
     void (*reclaim)(unsigned device);
-    /* How much of a pool no synchronisation takes away: its release threshold. */
-    uint64_t (*pool_keeps)(uint64_t pool);
     /* Looks what the driver itself says that it holds for the process on a device, and tells
      * limit_look_end. */
     void (*look)(unsigned device);

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-uint64_t idle_bytes, pool_bytes, kept_bytes = UINT64_MAX;
+uint64_t idle_bytes, pool_bytes;
 atomic_uint reclaims, looks;
 
 struct pool_reading pool_says(void)
@@ -39,12 +39,6 @@ static bool card_free(unsigned device, uint64_t *free_bytes)
     return true;
 }
 
-static uint64_t keeps(uint64_t pool)
-{
-    (void)pool;
-    return kept_bytes;
-}
-
 static void look(unsigned device)
 {
     (void)device;
@@ -57,11 +51,8 @@ static void forget(void)
 
 int start(void **state)
 {
-    static const struct start_driver driver = {.reclaim = reclaim,
-                                               .pool_keeps = keeps,
-                                               .look = look,
-                                               .card_free = card_free,
-                                               .forget = forget};
+    static const struct start_driver driver = {
+        .reclaim = reclaim, .look = look, .card_free = card_free, .forget = forget};
     (void)state;
     setenv("GPU_LIMIT_MB", "1024", 1);
     setenv("GPU_LIMIT_DIR", "/nonexistent", 1); /* the limit needs no ledger file */

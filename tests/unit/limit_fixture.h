@@ -20,7 +20,6 @@
 
 extern uint64_t pool_bytes; /* what the pool holds */
 extern uint64_t idle_bytes; /* of that, what a reclaim gives back */
-extern uint64_t kept_bytes; /* of what it holds, what no synchronisation takes away: all of it */
 extern atomic_uint reclaims, looks;
 
 struct pool_reading pool_says(void);

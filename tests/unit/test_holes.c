@@ -23,12 +23,12 @@ static void test_what_is_leaving_is_no_hole_yet_and_can_be_filled(void **state)
     struct holes holes = {0};
     (void)state;
     holes_leave(&holes, BASE, MIB(32));
-    assert_false(holes_fit(&holes, 1, false));
+    assert_false(holes_fit(&holes, 1));
     /* The driver has freed it and handed part of it out, before we hear of the free. */
     holes_fill(&holes, BASE, MIB(8), 0, true);
     holes_open(&holes, BASE, MIB(32));
-    assert_true(holes_fit(&holes, MIB(24), false));
-    assert_false(holes_fit(&holes, MIB(24) + 1, false));
+    assert_true(holes_fit(&holes, MIB(24)));
+    assert_false(holes_fit(&holes, MIB(24) + 1));
 }
 
 static void test_what_stays_is_no_hole(void **state)
@@ -38,7 +38,7 @@ static void test_what_stays_is_no_hole(void **state)
     holes_leave(&holes, BASE, MIB(32));
     holes_stay(&holes, BASE, MIB(32));
     holes_open(&holes, BASE, MIB(32));
-    assert_false(holes_fit(&holes, 1, false));
+    assert_false(holes_fit(&holes, 1));
 }
 
 static void test_neighbours_make_one_hole(void **state)
@@ -47,11 +47,11 @@ static void test_neighbours_make_one_hole(void **state)
     (void)state;
     open_hole(&holes, BASE, MIB(32));
     open_hole(&holes, BASE + MIB(64), MIB(32));
-    assert_false(holes_fit(&holes, MIB(33), false));
+    assert_false(holes_fit(&holes, MIB(33)));
     open_hole(&holes, BASE + MIB(32), MIB(32));
     assert_int_equal(holes.count, 1);
-    assert_true(holes_fit(&holes, MIB(96), false));
-    assert_false(holes_fit(&holes, MIB(96) + 1, false));
+    assert_true(holes_fit(&holes, MIB(96)));
+    assert_false(holes_fit(&holes, MIB(96) + 1));
 }
 
 static void test_an_allocation_splits_the_hole_that_it_lies_in(void **state)
@@ -60,11 +60,11 @@ static void test_an_allocation_splits_the_hole_that_it_lies_in(void **state)
     (void)state;
     open_hole(&holes, BASE, MIB(10));
     holes_fill(&holes, BASE + MIB(4), MIB(1), 0, true);
-    assert_true(holes_fit(&holes, MIB(5), false));
-    assert_false(holes_fit(&holes, MIB(5) + 1, false));
+    assert_true(holes_fit(&holes, MIB(5)));
+    assert_false(holes_fit(&holes, MIB(5) + 1));
     holes_fill(&holes, BASE + MIB(5), MIB(5), 0, true);
-    assert_true(holes_fit(&holes, MIB(4), false));
-    assert_false(holes_fit(&holes, MIB(4) + 1, false));
+    assert_true(holes_fit(&holes, MIB(4)));
+    assert_false(holes_fit(&holes, MIB(4) + 1));
 }
 
 static void test_the_rest_of_a_new_chunk_is_a_hole(void **state)
@@ -72,11 +72,11 @@ static void test_the_rest_of_a_new_chunk_is_a_hole(void **state)
     struct holes holes = {0};
     (void)state;
     holes_fill(&holes, BASE, MIB(33), MIB(64), true);
-    assert_true(holes_fit(&holes, MIB(31), false));
-    assert_false(holes_fit(&holes, MIB(31) + 1, false));
+    assert_true(holes_fit(&holes, MIB(31)));
+    assert_false(holes_fit(&holes, MIB(31) + 1));
     /* It begins in the rest, and the pool grew for the other part. */
     holes_fill(&holes, BASE + MIB(33), MIB(40), MIB(32), true);
-    assert_true(holes_fit(&holes, MIB(96 - 73), false));
+    assert_true(holes_fit(&holes, MIB(96 - 73)));
     assert_int_equal(holes.count, 1);
 }
 
@@ -86,8 +86,8 @@ static void test_backing_that_came_from_nowhere_came_from_an_idle_chunk(void **s
     (void)state;
     open_hole(&holes, BASE, MIB(40)); /* a chunk, and 8 MiB of the next */
     holes_fill(&holes, BASE + MIB(320), MIB(64), 0, true);
-    assert_true(holes_fit(&holes, MIB(8), false));
-    assert_false(holes_fit(&holes, MIB(8) + 1, false));
+    assert_true(holes_fit(&holes, MIB(8)));
+    assert_false(holes_fit(&holes, MIB(8) + 1));
 }
 
 static void test_a_hole_that_the_driver_did_not_use_is_none(void **state)
@@ -97,8 +97,8 @@ static void test_a_hole_that_the_driver_did_not_use_is_none(void **state)
     open_hole(&holes, BASE, MIB(20));
     open_hole(&holes, BASE + MIB(40), MIB(4));
     holes_fill(&holes, BASE + MIB(320), MIB(10), MIB(32), false);
-    assert_true(holes_fit(&holes, MIB(4), false));
-    assert_false(holes_fit(&holes, MIB(4) + 1, false));
+    assert_true(holes_fit(&holes, MIB(4)));
+    assert_false(holes_fit(&holes, MIB(4) + 1));
 }
 
 static void test_among_others_the_rest_of_a_chunk_may_be_anybodys(void **state)
@@ -106,7 +106,7 @@ static void test_among_others_the_rest_of_a_chunk_may_be_anybodys(void **state)
     struct holes holes = {0};
     (void)state;
     holes_fill(&holes, BASE, MIB(33), MIB(64), false);
-    assert_false(holes_fit(&holes, 1, false));
+    assert_false(holes_fit(&holes, 1));
 }
 
 static void test_of_a_pool_that_shrank_only_whole_chunks_are_gone(void **state)
@@ -116,33 +116,8 @@ static void test_of_a_pool_that_shrank_only_whole_chunks_are_gone(void **state)
     open_hole(&holes, BASE - MIB(1), MIB(32 + 3));
     holes_shrink(&holes);
     assert_int_equal(holes.count, 2);
-    assert_true(holes_fit(&holes, MIB(2), false));
-    assert_false(holes_fit(&holes, MIB(2) + 1, false));
-}
-
-static void test_what_lies_in_an_idle_chunk_is_not_firm(void **state)
-{
-    struct holes holes = {0};
-    (void)state;
-    open_hole(&holes, BASE + MIB(8),
-              MIB(32 + 32 + 4)); /* 24 of one chunk, a whole one, 12 of a third */
-    assert_true(holes_fit(&holes, MIB(68), false));
-    assert_true(holes_fit(&holes, MIB(24), true));
-    assert_false(holes_fit(&holes, MIB(24) + 1, true));
-    holes_fill(&holes, BASE + MIB(8), MIB(20), 0, true);
-    assert_true(holes_fit(&holes, MIB(12), true));
-    assert_false(holes_fit(&holes, MIB(12) + 1, true));
-}
-
-static void test_within_one_chunk_a_hole_is_firm_unless_it_is_all_of_it(void **state)
-{
-    struct holes holes = {0};
-    (void)state;
-    open_hole(&holes, BASE, MIB(32));
-    assert_false(holes_fit(&holes, 512, true));
-    holes_fill(&holes, BASE + MIB(10), MIB(2), 0, true);
-    assert_true(holes_fit(&holes, MIB(20), true));
-    assert_false(holes_fit(&holes, MIB(20) + 1, true));
+    assert_true(holes_fit(&holes, MIB(2)));
+    assert_false(holes_fit(&holes, MIB(2) + 1));
 }
 
 static void test_sizes_count_in_grains_of_512(void **state)
@@ -151,7 +126,7 @@ static void test_sizes_count_in_grains_of_512(void **state)
     (void)state;
     open_hole(&holes, BASE, 1);
     open_hole(&holes, BASE + 512, 1);
-    assert_true(holes_fit(&holes, 1024, false));
+    assert_true(holes_fit(&holes, 1024));
     holes_fill(&holes, BASE, 700, 0, true);
     assert_int_equal(holes.count, 0);
 }
@@ -163,7 +138,7 @@ static void test_the_largest_are_remembered(void **state)
     for (uint64_t i = 0; i < 1000; i++)
         open_hole(&holes, BASE + i * MIB(4), (i * 37 % 1000 + 1) * 512);
     assert_int_equal(holes.count, HOLES_MAX);
-    assert_true(holes_fit(&holes, 1000 * 512, false));
+    assert_true(holes_fit(&holes, 1000 * 512));
 }
 
 static void test_random_operations_never_claim_room_that_is_not_there(void **state)
@@ -191,7 +166,7 @@ static void test_random_operations_never_claim_room_that_is_not_there(void **sta
             run = is_free[i] ? run + 1 : 0;
             longest = run > longest ? run : longest;
         }
-        assert_false(holes_fit(&holes, longest * 512 + 1, false));
+        assert_false(holes_fit(&holes, longest * 512 + 1));
     }
 }
 
@@ -207,8 +182,6 @@ int main(void)
         cmocka_unit_test(test_a_hole_that_the_driver_did_not_use_is_none),
         cmocka_unit_test(test_among_others_the_rest_of_a_chunk_may_be_anybodys),
         cmocka_unit_test(test_of_a_pool_that_shrank_only_whole_chunks_are_gone),
-        cmocka_unit_test(test_what_lies_in_an_idle_chunk_is_not_firm),
-        cmocka_unit_test(test_within_one_chunk_a_hole_is_firm_unless_it_is_all_of_it),
         cmocka_unit_test(test_sizes_count_in_grains_of_512),
         cmocka_unit_test(test_the_largest_are_remembered),
         cmocka_unit_test(test_random_operations_never_claim_room_that_is_not_there),

@@ -5,6 +5,8 @@
  */
 #include "limit_fixture.h"
 
+#include <pthread.h>
+
 #include "limit_contexts.h"
 #include "limit_later.h"
 #include "limit_pools.h"
@@ -186,6 +188,36 @@ static void test_a_context_takes_along_what_was_freed_in_stream_order(void **sta
     assert_int_equal(budget_used(0), 0);
 }
 
+static void *note(void *argument)
+{
+    limit_note_thread();
+    return argument;
+}
+
+/* The last of them: there is no way back to one thread. */
+static void test_where_several_threads_use_pools_nobody_counts_on_a_hole(void **state)
+{
+    pthread_t other;
+    (void)state;
+    pool_bytes = MIB(1024);
+    assert_true(take(GPULIMIT_KIND_ASYNC, POOL, BASE, MIB(1000)));
+    free_later(BASE);
+    assert_false(limit_is_threaded());
+    assert_int_equal(pthread_create(&other, NULL, note, NULL), 0);
+    assert_int_equal(pthread_join(other, NULL), 0);
+    assert_true(limit_is_threaded());
+    unsigned before = reclaims;
+    assert_false(take(GPULIMIT_KIND_ASYNC, POOL, BASE, MIB(900))); /* nothing is idle yet */
+    assert_int_equal(reclaims, before + 1);
+    idle_bytes = MIB(1024);
+    assert_true(take(GPULIMIT_KIND_ASYNC, POOL, BASE, MIB(900)));
+    give(BASE);
+    synchronize();
+    limit_pool_detach(POOL);
+    limit_pool_release(POOL);
+    pool_bytes = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +231,7 @@ int main(void)
         GATE(test_a_block_stays_while_a_piece_freed_in_stream_order_is_in_it),
         GATE(test_an_address_handed_out_again_is_back),
         GATE(test_a_context_takes_along_what_was_freed_in_stream_order),
+        GATE(test_where_several_threads_use_pools_nobody_counts_on_a_hole),
     };
     return cmocka_run_group_tests_name("limit_pools", tests, start, NULL);
 }

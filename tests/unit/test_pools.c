@@ -108,11 +108,11 @@ static void test_whole_chunks_that_are_holes_are_forgotten_when_the_pool_has_shr
     holes_open(&pool->holes, MIB(32), MIB(40));
     now = (struct pool_reading){.number = 2, .reserved_bytes = MIB(96)};
     pools_update(pool, &now);
-    assert_true(holes_fit(&pool->holes, MIB(40), false));
+    assert_true(holes_fit(&pool->holes, MIB(40)));
     now = (struct pool_reading){.number = 3, .reserved_bytes = MIB(64)};
     pools_update(pool, &now);
-    assert_true(holes_fit(&pool->holes, MIB(8), false));
-    assert_false(holes_fit(&pool->holes, MIB(8) + 1, false));
+    assert_true(holes_fit(&pool->holes, MIB(8)));
+    assert_false(holes_fit(&pool->holes, MIB(8) + 1));
 }
 
 static void test_alone_is_who_begins_and_ends_without_another(void **state)
