@@ -58,7 +58,7 @@ ROADS = [
     road('heap', late=32),  # beside the heap itself, a kernel that uses it brings some code
     road('late-local', late=2400), road('late-global', late=PROGRAM_LATE_MIB),
     road('late-fatbin', late=PROGRAM_LATE_MIB),
-    road('mix', more=34, why=', a chunk of 32 MiB for the length of a call'),
+    road('mix'),
 ]
 
 EAGER = {'CUDA_MODULE_LOADING': 'EAGER'}
