@@ -12,6 +12,11 @@ struct loaded_search {
     struct loaded_object *object;
 };
 
+struct loaded_visitor {
+    bool (*visit)(const struct loaded_object *object, void *argument);
+    void *argument;
+};
+
 /* glibc relocates the pointers of a dynamic section in place, on most architectures; the vDSO's
  * stay offsets. */
 static const void *loaded_pointer(ElfW(Addr) base, ElfW(Addr) value)
@@ -19,7 +24,8 @@ static const void *loaded_pointer(ElfW(Addr) base, ElfW(Addr) value)
     return (const void *)(value < base ? base + value : value);
 }
 
-/* Reads an object's dynamic section. Returns whether the object has that name. */
+/* Reads an object's dynamic section. Returns whether the object has symbols, and that name; NULL is
+ * any. */
 static bool loaded_read(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const char *soname,
                         struct loaded_object *object)
 {
@@ -41,8 +47,9 @@ static bool loaded_read(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const char *
             has_name = true;
         }
     }
-    if (!has_name || !found.strings || !found.symbols ||
-        !loaded_is_name(found.strings + name, soname))
+    if (!found.strings || !found.symbols)
+        return false;
+    if (soname && !(has_name && loaded_is_name(found.strings + name, soname)))
         return false;
     *object = found;
     return true;
@@ -96,16 +103,53 @@ bool loaded_find_object(const char *soname, struct loaded_object *object)
     return dl_iterate_phdr(loaded_visit, &search) != 0;
 }
 
-static bool loaded_is_it(const struct loaded_object *object, uint32_t index, const char *name)
+static int loaded_visit_any(struct dl_phdr_info *info, size_t size, void *argument)
+{
+    const struct loaded_visitor *visitor = argument;
+    (void)size;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        struct loaded_object object;
+        if (header->p_type == PT_DYNAMIC)
+            return loaded_read(info->dlpi_addr, (const void *)(info->dlpi_addr + header->p_vaddr),
+                               NULL, &object) &&
+                   visitor->visit(&object, visitor->argument);
+    }
+    return 0;
+}
+
+void loaded_each(bool (*visit)(const struct loaded_object *object, void *argument), void *argument)
+{
+    struct loaded_visitor visitor = {.visit = visit, .argument = argument};
+    dl_iterate_phdr(loaded_visit_any, &visitor);
+}
+
+static int loaded_visit_counts(struct dl_phdr_info *info, size_t size, void *argument)
+{
+    struct loaded_counts *counts = argument;
+    (void)size;
+    *counts = (struct loaded_counts){.added = info->dlpi_adds, .removed = info->dlpi_subs};
+    return 1;
+}
+
+struct loaded_counts loaded_count(void)
+{
+    struct loaded_counts counts = {0};
+    dl_iterate_phdr(loaded_visit_counts, &counts);
+    return counts;
+}
+
+static bool loaded_is_it(const struct loaded_object *object, uint32_t index, const char *name,
+                         unsigned type)
 {
     const ElfW(Sym) *symbol = &object->symbols[index];
-    return symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == STT_FUNC &&
+    return symbol->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol->st_info) == type &&
            loaded_is_name(object->strings + symbol->st_name, name);
 }
 
 /* Returns the symbol's index, 0 if there is none: both hash tables as the ELF and GNU
  * specifications lay them. */
-static uint32_t loaded_find_gnu(const struct loaded_object *object, const char *name)
+static uint32_t loaded_find_gnu(const struct loaded_object *object, const char *name, unsigned type)
 {
     uint32_t hash = 5381;
     for (const unsigned char *at = (const unsigned char *)name; *at; at++)
@@ -119,14 +163,15 @@ static uint32_t loaded_find_gnu(const struct loaded_object *object, const char *
         return 0;
     for (;; index++) {
         uint32_t entry = chain[index - first];
-        if ((entry | 1) == (hash | 1) && loaded_is_it(object, index, name))
+        if ((entry | 1) == (hash | 1) && loaded_is_it(object, index, name, type))
             return index;
         if (entry & 1)
             return 0;
     }
 }
 
-static uint32_t loaded_find_sysv(const struct loaded_object *object, const char *name)
+static uint32_t loaded_find_sysv(const struct loaded_object *object, const char *name,
+                                 unsigned type)
 {
     uint32_t hash = 0;
     for (const unsigned char *at = (const unsigned char *)name; *at; at++) {
@@ -139,19 +184,29 @@ static uint32_t loaded_find_sysv(const struct loaded_object *object, const char 
     uint32_t buckets_count = table[0];
     const uint32_t *chain = table + 2 + buckets_count;
     uint32_t index = buckets_count ? table[2 + hash % buckets_count] : 0;
-    while (index != 0 && !loaded_is_it(object, index, name))
+    while (index != 0 && !loaded_is_it(object, index, name, type))
         index = chain[index];
     return index;
 }
 
-void (*loaded_find_symbol(const struct loaded_object *object, const char *name))(void)
+/* Returns its address, 0 if there is none. */
+static ElfW(Addr)
+    loaded_find_typed(const struct loaded_object *object, const char *name, unsigned type)
 {
     uint32_t index = 0;
     if (object->gnu_hash)
-        index = loaded_find_gnu(object, name);
+        index = loaded_find_gnu(object, name, type);
     else if (object->sysv_hash)
-        index = loaded_find_sysv(object, name);
-    if (index == 0)
-        return NULL;
-    return (void (*)(void))(object->base + object->symbols[index].st_value);
+        index = loaded_find_sysv(object, name, type);
+    return index ? object->base + object->symbols[index].st_value : 0;
+}
+
+void (*loaded_find_symbol(const struct loaded_object *object, const char *name))(void)
+{
+    return (void (*)(void))loaded_find_typed(object, name, STT_FUNC);
+}
+
+const void *loaded_find_data(const struct loaded_object *object, const char *name)
+{
+    return (const void *)loaded_find_typed(object, name, STT_OBJECT);
 }

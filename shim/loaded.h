@@ -43,4 +43,17 @@ bool loaded_find_object(const char *soname, struct loaded_object *object);
  * if none. */
 void (*loaded_find_symbol(const struct loaded_object *object, const char *name))(void);
 
+/* The same for a variable. */
+const void *loaded_find_data(const struct loaded_object *object, const char *name);
+
+/* Shows every loaded object in the order of the look-up, the program first, until visit returns
+ * true. */
+void loaded_each(bool (*visit)(const struct loaded_object *object, void *argument), void *argument);
+
+/* How many objects were ever loaded and unloaded: whether a look-up may now answer otherwise. */
+struct loaded_counts {
+    uint64_t added, removed;
+};
+struct loaded_counts loaded_count(void);
+
 #endif
