@@ -29,7 +29,7 @@ static bool native_frames_is_own(const void *address)
     return before >= (uintptr_t)__ehdr_start && before < (uintptr_t)_end;
 }
 
-/* Walks with room for so many frames of ours. Returns how many there were. */
+/* Walks with room for so many frames of ours. Returns how many stood innermost. */
 static unsigned native_frames_walk(uint64_t *addresses, unsigned most, unsigned room,
                                    unsigned *count)
 {
@@ -39,7 +39,7 @@ static unsigned native_frames_walk(uint64_t *addresses, unsigned most, unsigned 
     *count = 0;
     for (int i = 0; i < depth; i++) {
         if (native_frames_is_own(stack[i]))
-            own++;
+            own += *count == 0;
         else if (own == 0)
             continue; /* a sanitizer's, which stands before backtrace */
         else if (*count < most && stack[i])
@@ -59,10 +59,10 @@ unsigned native_frames(uint64_t *addresses, unsigned most)
         most = NATIVE_FRAMES_MOST;
     unsigned room = __atomic_load_n(&native_frames_own, __ATOMIC_RELAXED);
     unsigned own = native_frames_walk(addresses, most, room, &count);
-    if (own > room && room < NATIVE_FRAMES_OWN_MOST) {
+    if (own > room) {
+        own = native_frames_walk(addresses, most, NATIVE_FRAMES_OWN_MOST, &count);
         room = own < NATIVE_FRAMES_OWN_MOST ? own : NATIVE_FRAMES_OWN_MOST;
         __atomic_store_n(&native_frames_own, room, __ATOMIC_RELAXED);
-        native_frames_walk(addresses, most, room, &count);
     }
     native_frames_busy = false;
     errno = saved_errno;
