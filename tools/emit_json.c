@@ -12,6 +12,7 @@
 
 #include "hooks_list.h"
 #include "memory.h"
+#include "sites.h"
 #include "text.h"
 
 /* jansson fails only where memory does: our strings are valid UTF-8, our keys never NULL. */
@@ -74,15 +75,75 @@ static json_t *emit_device(const struct view_row *row)
     return object;
 }
 
-static json_t *emit_allocation(const struct view *view, const struct gpulimit_ledger *ledger,
-                               const struct gpulimit_ledger_entry *entry)
+static json_t *emit_text_or_null(const char *text)
+{
+    return text && text[0] != '\0' ? emit_text(text) : json_null();
+}
+
+/* A string, as addresses are: JSON's numbers are no place for 64 bits. */
+static json_t *emit_address(uint64_t address)
+{
+    char text[2 + 16 + 1];
+
+    snprintf(text, sizeof(text), "0x%" PRIx64, address);
+    return emit_text(text);
+}
+
+static json_t *emit_build_id(const struct gpulimit_module *module)
+{
+    char text[2 * sizeof(module->build_id) + 1] = "";
+
+    for (uint32_t i = 0; i < module->build_id_bytes; i++) {
+        snprintf(text + 2 * (size_t)i, 3, "%02x", module->build_id[i]);
+    }
+    return emit_text_or_null(text);
+}
+
+static json_t *emit_frame(const struct sites_frame *frame, struct symbols *symbols)
+{
+    bool is_native = frame->kind == GPULIMIT_FRAME_NATIVE;
+    struct symbol symbol = {frame->function, frame->file, frame->line};
+    json_t *object = json_object();
+
+    if (is_native) {
+        symbol = frame->module ? symbols_find(symbols, frame->module, frame->address)
+                               : (struct symbol){0};
+    }
+    emit_set(object, "kind",
+             json_string(is_native                              ? "native"
+                         : frame->kind == GPULIMIT_FRAME_PYTHON ? "python"
+                                                                : "unknown"));
+    emit_set(object, "file", emit_text_or_null(symbol.file));
+    emit_set(object, "line", symbol.line > 0 ? emit_number(symbol.line) : json_null());
+    emit_set(object, "function", emit_text_or_null(symbol.function));
+    emit_set(object, "module", emit_text_or_null(frame->module ? frame->module->path : NULL));
+    emit_set(object, "offset", is_native ? emit_address(frame->address) : json_null());
+    emit_set(object, "build_id", frame->module ? emit_build_id(frame->module) : json_null());
+    return object;
+}
+
+static json_t *emit_site(const struct gpulimit_ledger *ledger, const struct gpulimit_site *site,
+                         struct symbols *symbols)
 {
     json_t *object = json_object();
-    json_t *site = json_object();
-    char address[2 + 16 + 1];
+    json_t *frames = json_array();
 
-    snprintf(address, sizeof(address), "0x%" PRIx64, entry->address);
-    emit_set(object, "address", emit_text(address));
+    for (uint32_t number = 0; number < sites_get_count(site); number++) {
+        struct sites_frame frame = sites_get_frame(ledger, site, number);
+
+        emit_append(frames, emit_frame(&frame, symbols));
+    }
+    emit_set(object, "frames", frames);
+    return object;
+}
+
+static json_t *emit_allocation(const struct view *view, const struct gpulimit_ledger *ledger,
+                               const struct gpulimit_ledger_entry *entry, struct symbols *symbols)
+{
+    const struct gpulimit_site *site = gpulimit_reader_site(ledger, entry->site);
+    json_t *object = json_object();
+
+    emit_set(object, "address", emit_address(entry->address));
     emit_set(object, "kind", emit_text(gpulimit_reader_kind_name(entry->kind)));
     emit_set(object, "api", emit_text(gpulimit_reader_api_name(ledger, entry->api)));
     emit_set(object, "requested_bytes", emit_number(entry->requested_bytes));
@@ -90,8 +151,8 @@ static json_t *emit_allocation(const struct view *view, const struct gpulimit_le
     emit_set(object, "gpu_index", emit_number(ledger->devices[entry->device].gpu_index));
     emit_set(object, "thread_id", emit_number(entry->thread_id));
     emit_set(object, "age_seconds", emit_number(view_get_entry_age(view, ledger, entry)));
-    emit_set(site, "frames", json_array());
-    emit_set(object, "site", site);
+    emit_set(object, "tag", emit_text_or_null(sites_get_tag(ledger, site)));
+    emit_set(object, "site", emit_site(ledger, site, symbols));
     return object;
 }
 
@@ -107,7 +168,8 @@ static const struct view_row *emit_find_row(const struct view *view,
     return NULL;
 }
 
-static json_t *emit_allocations(const struct view *view, const struct gpulimit_ledger *ledger)
+static json_t *emit_allocations(const struct view *view, const struct gpulimit_ledger *ledger,
+                                struct symbols *symbols)
 {
     json_t *allocations = json_array();
     bool is_shown[GPULIMIT_DEVICES];
@@ -117,14 +179,14 @@ static json_t *emit_allocations(const struct view *view, const struct gpulimit_l
     }
     for (uint32_t i = 0; i < ledger->entry_count; i++) {
         if (is_shown[ledger->entries[i].device]) {
-            emit_append(allocations, emit_allocation(view, ledger, &ledger->entries[i]));
+            emit_append(allocations, emit_allocation(view, ledger, &ledger->entries[i], symbols));
         }
     }
     return allocations;
 }
 
 static json_t *emit_process(const struct view *view, const struct gpulimit_ledger *ledger,
-                            bool has_allocations)
+                            const struct emit_json_style *style)
 {
     json_t *object = json_object();
     json_t *command = json_array();
@@ -149,8 +211,8 @@ static json_t *emit_process(const struct view *view, const struct gpulimit_ledge
     emit_set(object, "group", ledger->group[0] != '\0' ? emit_text(ledger->group) : json_null());
     emit_set(object, "ledger_path", emit_text(ledger->path));
     emit_set(object, "devices", devices);
-    if (has_allocations) {
-        emit_set(object, "allocations", emit_allocations(view, ledger));
+    if (style->has_allocations) {
+        emit_set(object, "allocations", emit_allocations(view, ledger, style->symbols));
     }
     return object;
 }
@@ -199,21 +261,21 @@ static void emit_print(json_t *object, bool is_stream, FILE *out)
     json_decref(object);
 }
 
-void emit_json_view(const struct view *view, const struct warnings *warnings, bool has_allocations,
-                    bool is_stream, FILE *out)
+void emit_json_view(const struct view *view, const struct warnings *warnings,
+                    const struct emit_json_style *style)
 {
     json_t *object = json_object();
     json_t *processes = json_array();
 
     for (size_t i = 0; i < view->ledger_count; i++) {
-        emit_append(processes, emit_process(view, view->ledgers[i], has_allocations));
+        emit_append(processes, emit_process(view, view->ledgers[i], style));
     }
     emit_set(object, "schema", json_string("gpulimit.stat/1"));
     emit_set(object, "tool_version", json_string(GPULIMIT_VERSION));
     emit_set(object, "generated_time", emit_time(view->time_ns));
     emit_set(object, "processes", processes);
     emit_set(object, "warnings", emit_warnings(warnings));
-    emit_print(object, is_stream, out);
+    emit_print(object, style->is_stream, style->out);
 }
 
 void emit_json_hooks(FILE *out)

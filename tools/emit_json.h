@@ -9,13 +9,21 @@
 #include <stdio.h>
 
 #include "doctor.h"
+#include "symbols.h"
 #include "view.h"
 #include "warnings.h"
 
-/* One object and a newline; on a single line if `is_stream`. With `has_allocations` each process
- * has its allocations[], those on devices that the view does not show left out. */
-void emit_json_view(const struct view *view, const struct warnings *warnings, bool has_allocations,
-                    bool is_stream, FILE *out);
+struct emit_json_style {
+    FILE *out;
+    bool has_allocations; /* each process has its allocations[], but for those on devices that the
+                             view does not show */
+    bool is_stream;       /* all on one line */
+    struct symbols *symbols; /* for native frames; NULL: they have no names */
+};
+
+/* One object and a newline. */
+void emit_json_view(const struct view *view, const struct warnings *warnings,
+                    const struct emit_json_style *style);
 void emit_json_hooks(FILE *out);
 void emit_json_doctor(const struct doctor *doctor, FILE *out);
 

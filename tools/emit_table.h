@@ -18,9 +18,11 @@ struct emit_style {
     bool is_utf8;     /* the reader's terminal shows more than ASCII */
     bool has_colors;
     bool has_headings;
-    bool has_states; /* a STATE column: ended processes are among them */
-    bool is_exact;   /* sizes in bytes */
-    bool is_stream;  /* columns keep their width from one table to the next */
+    bool has_states;         /* a STATE column: ended processes are among them */
+    bool is_exact;           /* sizes in bytes */
+    bool is_stream;          /* columns keep their width from one table to the next */
+    bool has_stacks;         /* below each group of allocations */
+    struct symbols *symbols; /* for native frames; NULL: they stay addresses */
 };
 
 /* Each prints one table; nothing at all for one without rows, unless the headings alone are wanted:

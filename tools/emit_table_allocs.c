@@ -2,8 +2,13 @@
  *
  * Prints live allocations, grouped or one by one, for people.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "emit_grid.h"
+#include "emit_site.h"
 #include "emit_table.h"
+#include "memory.h"
 
 #define EMIT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -14,6 +19,39 @@ static const char *emit_get_api(const struct groups_item *item)
     const char *name = gpulimit_reader_api_name(item->ledger, item->entry->api);
 
     return name[0] != '\0' ? name : "-";
+}
+
+/* The frame that the item is grouped by, or what else is known of where it was asked for. */
+static void emit_place(struct grid *grid, const struct groups_item *item, const char *unknown)
+{
+    struct sites_frame frame;
+    char *label;
+
+    if (item->frame == SITES_NO_FRAME) {
+        label = memory_print("(%s, %s)", unknown, emit_get_api(item));
+    } else {
+        frame = sites_get_frame(item->ledger, item->site, item->frame);
+        label = emit_site_label(&frame, grid->style->symbols, false);
+    }
+    grid_add_foreign(grid, label);
+    free(label);
+}
+
+static void emit_site(struct grid *grid, const struct groups_item *item)
+{
+    emit_place(grid, item, "unknown");
+}
+
+static void emit_python(struct grid *grid, const struct groups_item *item)
+{
+    emit_place(grid, item, "no Python");
+}
+
+static void emit_tag(struct grid *grid, const struct groups_item *item)
+{
+    const char *tag = sites_get_tag(item->ledger, item->site);
+
+    grid_add_foreign(grid, tag[0] != '\0' ? tag : "-");
 }
 
 static void emit_kind(struct grid *grid, const struct groups_item *item)
@@ -42,7 +80,10 @@ static const struct {
         struct grid_column column;
         void (*emit)(struct grid *grid, const struct groups_item *item);
     } parts[2]; /* emit NULL: none */
-} emit_keys[] = {
+} emit_keys[GROUPS_KEYS] = {
+    [GROUPS_BY_SITE] = {{{{"SITE", false, true, 24, 0}, emit_site}}},
+    [GROUPS_BY_PYTHON] = {{{{"PYTHON", false, true, 24, 0}, emit_python}}},
+    [GROUPS_BY_TAG] = {{{{"TAG", false, true, 16, 0}, emit_tag}}},
     [GROUPS_BY_API] = {{{{"KIND", false, false, 8, 0}, emit_kind},
                         {{"API", false, false, 0, 0}, emit_api}}},
     [GROUPS_BY_KIND] = {{{{"KIND", false, false, 8, 0}, emit_kind}}},
@@ -50,16 +91,19 @@ static const struct {
     [GROUPS_BY_SIZE] = {{{{"SIZE", true, false, 9, 0}, emit_size}}},
 };
 
-/* In the columns of GROUPS_BY_API. */
-static void emit_part(struct grid *grid, enum groups_part part)
+/* In the columns of GROUPS_BY_SITE or GROUPS_BY_API. */
+static void emit_part(struct grid *grid, enum groups_part part, enum groups_key key)
 {
-    if (part == GROUPS_IDLE) {
-        grid_add_text(grid, gpulimit_reader_kind_name(GPULIMIT_KIND_ASYNC), NULL);
-        grid_add_text(grid, "(idle in pools)", NULL);
-    } else {
-        grid_add_text(grid, "overhead", NULL);
-        grid_add_text(grid, "(context, code, streams)", NULL);
+    bool is_idle = part == GROUPS_IDLE;
+
+    if (key == GROUPS_BY_SITE) {
+        grid_add_text(grid, is_idle ? "(idle in pools)" : "(overhead: context, code, streams)",
+                      NULL);
+        return;
     }
+    grid_add_text(grid, is_idle ? gpulimit_reader_kind_name(GPULIMIT_KIND_ASYNC) : "overhead",
+                  NULL);
+    grid_add_text(grid, is_idle ? "(idle in pools)" : "(context, code, streams)", NULL);
 }
 
 static void emit_group(struct grid *grid, const struct group *group, enum groups_key key)
@@ -72,7 +116,7 @@ static void emit_group(struct grid *grid, const struct group *group, enum groups
         grid_add_text(grid, "-", NULL);
         grid_add_text(grid, "-", NULL);
         grid_add_text(grid, "-", NULL);
-        emit_part(grid, group->part);
+        emit_part(grid, group->part, key);
         return;
     }
     grid_add_number(grid, group->count, NULL);
@@ -83,7 +127,7 @@ static void emit_group(struct grid *grid, const struct group *group, enum groups
     }
 }
 
-size_t emit_table_groups(const struct groups *groups, const struct emit_style *style)
+static size_t emit_groups(const struct groups *groups, const struct emit_style *style)
 {
     static const struct grid_column common[] = {
         {"GPU", true, false, 3, 0},   {"PID", true, false, 6, 0},     {"BYTES", true, false, 8, 0},
@@ -106,19 +150,53 @@ size_t emit_table_groups(const struct groups *groups, const struct emit_style *s
     return grid_close(&grid);
 }
 
+/* The table is made whole, for the sake of its widths, and then printed line by line. No cell holds
+ * a newline: foreign text has been made safe. */
+static size_t emit_groups_with_stacks(const struct groups *groups, const struct emit_style *style)
+{
+    struct emit_style inner = *style;
+    char *text = NULL;
+    size_t bytes;
+    size_t lines;
+    const char *at;
+
+    inner.out = memory_check(open_memstream(&text, &bytes));
+    lines = emit_groups(groups, &inner);
+    memory_check(fclose(inner.out) == 0 ? text : NULL);
+    at = text;
+    for (size_t line = 0; *at != '\0'; line++) {
+        size_t length = strcspn(at, "\n");
+        bool is_heading = style->has_headings && line == 0;
+
+        fprintf(style->out, "%.*s\n", (int)length, at);
+        if (!is_heading && line - style->has_headings < groups->count) {
+            lines += emit_site_stacks(&groups->list[line - style->has_headings], style);
+        }
+        at += length + (at[length] == '\n');
+    }
+    free(text);
+    return lines;
+}
+
+size_t emit_table_groups(const struct groups *groups, const struct emit_style *style)
+{
+    return style->has_stacks ? emit_groups_with_stacks(groups, style) : emit_groups(groups, style);
+}
+
 size_t emit_table_allocations(const struct view *view, const struct groups *groups,
                               const struct emit_style *style)
 {
     static const struct grid_column columns[] = {
         {"GPU", true, false, 3, 0},       {"PID", true, false, 6, 0},
         {"ADDRESS", false, false, 14, 0}, {"SIZE", true, false, 8, 0},
-        {"COMMITTED", true, false, 9, 0}, {"KIND", false, false, 8, 0},
-        {"API", false, false, 0, 0},      {"THREAD", true, false, 7, 0},
-        {"AGE", true, false, 6, 0},
+        {"COMMITTED", true, false, 9, 1}, {"KIND", false, false, 8, 0},
+        {"API", false, false, 0, 0},      {"THREAD", true, false, 7, 2},
+        {"AGE", true, false, 6, 0},       {"SITE", false, true, 24, 0},
     };
+    bool has_sites = groups->key == GROUPS_BY_SITE;
     struct grid grid;
 
-    grid_open(columns, EMIT_COUNT(columns), style, &grid);
+    grid_open(columns, EMIT_COUNT(columns) - !has_sites, style, &grid);
     for (size_t i = 0; i < groups->item_count; i++) {
         const struct groups_item *item = &groups->items[i];
 
@@ -132,6 +210,9 @@ size_t emit_table_allocations(const struct view *view, const struct groups *grou
         emit_api(&grid, item);
         emit_thread(&grid, item);
         grid_add_age(&grid, view_get_entry_age(view, item->ledger, item->entry));
+        if (has_sites) {
+            emit_site(&grid, item);
+        }
     }
     return grid_close(&grid);
 }

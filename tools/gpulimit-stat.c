@@ -14,6 +14,7 @@
 #include "emit_json.h"
 #include "emit_table.h"
 #include "options.h"
+#include "symbols.h"
 #include "ticks.h"
 #include "untracked.h"
 
@@ -43,6 +44,8 @@ static struct emit_style stat_choose_style(const struct options *options)
         .has_states = options->filter.has_ended,
         .is_exact = options->is_bytes,
         .is_stream = options->delay_ns > 0,
+        .has_stacks = options->has_stacks,
+        .symbols = symbols_open(),
     };
 }
 
@@ -160,8 +163,11 @@ static void stat_print(const struct options *options, const struct snapshot *sna
     size_t printed;
 
     if (options->is_json) {
-        emit_json_view(view, &snapshot->warnings, stat_wants_entries(options), style->is_stream,
-                       stdout);
+        emit_json_view(view, &snapshot->warnings,
+                       &(struct emit_json_style){.out = stdout,
+                                                 .has_allocations = stat_wants_entries(options),
+                                                 .is_stream = style->is_stream,
+                                                 .symbols = style->symbols});
         return;
     }
     printed = stat_print_table(options, view, style);
@@ -257,9 +263,8 @@ static int stat_examine(const struct options *options, const struct emit_style *
     return status;
 }
 
-static int stat_go(const struct options *options)
+static int stat_go(const struct options *options, const struct emit_style *style)
 {
-    struct emit_style style = stat_choose_style(options);
     struct look look = {.is_first = true};
 
     if (options->verb == VERB_HOOKS && options->is_json) {
@@ -267,22 +272,23 @@ static int stat_go(const struct options *options)
         return EXIT_OK;
     }
     if (options->verb == VERB_HOOKS) {
-        emit_table_hooks(&style);
+        emit_table_hooks(style);
         return EXIT_OK;
     }
     if (options->verb == VERB_DOCTOR) {
-        return stat_examine(options, &style);
+        return stat_examine(options, style);
     }
     if (options->delay_ns > 0) {
-        return stat_stream(options, style);
+        return stat_stream(options, *style);
     }
-    stat_look(options, &style, &look);
+    stat_look(options, style, &look);
     return look.status;
 }
 
 int main(int argc, char **argv)
 {
     struct options options;
+    struct emit_style style;
     int status = EXIT_OK;
 
     setlocale(LC_CTYPE, ""); /* widths of characters; numbers stay as they are */
@@ -293,7 +299,9 @@ int main(int argc, char **argv)
     case OPTIONS_DONE:
         break;
     case OPTIONS_GO:
-        status = stat_go(&options);
+        style = stat_choose_style(&options);
+        status = stat_go(&options, &style);
+        symbols_close(style.symbols);
         break;
     }
     options_drop(&options);

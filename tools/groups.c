@@ -32,6 +32,30 @@ static int groups_compare_apis(const struct groups_item *a, const struct groups_
                                gpulimit_reader_api_name(b->ledger, b->entry->api));
 }
 
+/* What has no frame has at least the API that was called. */
+static int groups_compare_places(const struct groups_item *a, const struct groups_item *b)
+{
+    struct sites_frame frame_a;
+    struct sites_frame frame_b;
+
+    if (a->frame == SITES_NO_FRAME || b->frame == SITES_NO_FRAME) {
+        int order = (a->frame == SITES_NO_FRAME) - (b->frame == SITES_NO_FRAME);
+
+        return order != 0 ? order : groups_compare_apis(a, b);
+    }
+    if (a->site == b->site) {
+        return groups_compare_numbers(a->frame, b->frame);
+    }
+    frame_a = sites_get_frame(a->ledger, a->site, a->frame);
+    frame_b = sites_get_frame(b->ledger, b->site, b->frame);
+    return sites_compare_frames(&frame_a, &frame_b);
+}
+
+static int groups_compare_tags(const struct groups_item *a, const struct groups_item *b)
+{
+    return strcmp(sites_get_tag(a->ledger, a->site), sites_get_tag(b->ledger, b->site));
+}
+
 static int groups_compare_threads(const struct groups_item *a, const struct groups_item *b)
 {
     return groups_compare_numbers(a->entry->thread_id, b->entry->thread_id);
@@ -47,18 +71,21 @@ static int groups_compare_sizes(const struct groups_item *a, const struct groups
 static const struct {
     const char *name;
     groups_compare_function *compare;
-} groups_keys[] = {
-    [GROUPS_BY_API] = {"api", groups_compare_apis},
-    [GROUPS_BY_KIND] = {"kind", groups_compare_kinds},
-    [GROUPS_BY_THREAD] = {"thread", groups_compare_threads},
-    [GROUPS_BY_SIZE] = {"size", groups_compare_sizes},
+    uint32_t (*choose)(const struct gpulimit_ledger *ledger,
+                       const struct gpulimit_site *site); /* the frame that counts; NULL: none */
+} groups_keys[GROUPS_KEYS] = {
+    [GROUPS_BY_SITE] = {"site", groups_compare_places, sites_choose},
+    [GROUPS_BY_PYTHON] = {"python", groups_compare_places, sites_choose_python},
+    [GROUPS_BY_API] = {"api", groups_compare_apis, NULL},
+    [GROUPS_BY_KIND] = {"kind", groups_compare_kinds, NULL},
+    [GROUPS_BY_TAG] = {"tag", groups_compare_tags, NULL},
+    [GROUPS_BY_THREAD] = {"thread", groups_compare_threads, NULL},
+    [GROUPS_BY_SIZE] = {"size", groups_compare_sizes, NULL},
 };
-
-enum { GROUPS_KEYS = sizeof(groups_keys) / sizeof(groups_keys[0]) };
 
 bool groups_find_key(const char *name, enum groups_key *key)
 {
-    for (size_t i = 0; i < GROUPS_KEYS; i++) {
+    for (size_t i = GROUPS_BY_DEFAULT + 1; i < GROUPS_KEYS; i++) {
         if (strcmp(name, groups_keys[i].name) == 0) {
             *key = (enum groups_key)i;
             return true;
@@ -72,8 +99,8 @@ const char *groups_list_keys(void)
     static char list[128];
 
     list[0] = '\0';
-    for (size_t i = 0; i < GROUPS_KEYS; i++) {
-        strncat(list, i > 0 ? ", " : "", sizeof(list) - strlen(list) - 1);
+    for (size_t i = GROUPS_BY_DEFAULT + 1; i < GROUPS_KEYS; i++) {
+        strncat(list, i > GROUPS_BY_DEFAULT + 1 ? ", " : "", sizeof(list) - strlen(list) - 1);
         strncat(list, groups_keys[i].name, sizeof(list) - strlen(list) - 1);
     }
     return list;
@@ -89,9 +116,14 @@ static int groups_compare_items(const struct groups_item *a, const struct groups
     return groups_keys[key].compare(a, b);
 }
 
+/* Within a group by site. */
 static int groups_sort_by_key(const void *first, const void *second, void *key)
 {
-    return groups_compare_items(first, second, *(const enum groups_key *)key);
+    const struct groups_item *a = first;
+    const struct groups_item *b = second;
+    int order = groups_compare_items(a, b, *(const enum groups_key *)key);
+
+    return order != 0 ? order : groups_compare_numbers((uintptr_t)a->site, (uintptr_t)b->site);
 }
 
 static int groups_sort_by_size(const void *first, const void *second)
@@ -124,25 +156,81 @@ static int groups_sort_by_bytes(const void *first, const void *second)
     return order != 0 ? order : groups_compare_numbers(a->part, b->part);
 }
 
-static void groups_add_items(const struct view_row *row, uint64_t min_bytes, struct groups *groups)
+/* The frame that the key goes by. `known` remembers it for each site of the ledger, one more than
+ * itself, since many allocations come from one. */
+static uint32_t groups_choose_frame(const struct groups_item *item, enum groups_key key,
+                                    uint8_t *known)
+{
+    uint8_t *frame = item->site ? &known[item->entry->site - 1] : NULL;
+
+    if (!groups_keys[key].choose || !item->site) {
+        return SITES_NO_FRAME;
+    }
+    if (*frame == 0) {
+        uint32_t chosen = groups_keys[key].choose(item->ledger, item->site);
+
+        *frame = chosen == SITES_NO_FRAME ? UINT8_MAX : (uint8_t)(chosen + 1);
+    }
+    return *frame == UINT8_MAX ? SITES_NO_FRAME : *frame - 1u;
+}
+
+static bool groups_passes(const struct view *view, const struct view_row *row,
+                          const struct gpulimit_ledger_entry *entry,
+                          const struct groups_filter *filter)
+{
+    return &row->ledger->devices[entry->device] == row->device &&
+           entry->requested_bytes >= filter->min_bytes &&
+           (filter->min_seconds == 0 ||
+            view_get_entry_age(view, row->ledger, entry) >= filter->min_seconds);
+}
+
+static void groups_add_items(const struct view *view, const struct view_row *row,
+                             const struct groups_filter *filter, struct groups *groups)
 {
     const struct gpulimit_ledger *ledger = row->ledger;
+    uint8_t *known = memory_check(calloc((size_t)ledger->site_count + 1, 1));
 
     for (uint32_t i = 0; row->device && i < ledger->entry_count; i++) {
         const struct gpulimit_ledger_entry *entry = &ledger->entries[i];
+        struct groups_item *item;
 
-        if (&ledger->devices[entry->device] != row->device || entry->requested_bytes < min_bytes) {
+        if (!groups_passes(view, row, entry, filter)) {
             continue;
         }
         groups->items = memory_grow(groups->items, groups->item_count, sizeof(*groups->items));
-        groups->items[groups->item_count++] = (struct groups_item){
+        item = &groups->items[groups->item_count++];
+        *item = (struct groups_item){
             .ledger = ledger,
             .device = row->device,
             .entry = entry,
+            .site = gpulimit_reader_site(ledger, entry->site),
             .bytes = ledger->count_mode == GPULIMIT_COUNT_PROCESS ? entry->committed_bytes
                                                                   : entry->requested_bytes,
         };
+        item->frame = groups_choose_frame(item, groups->key, known);
     }
+    free(known);
+}
+
+static enum groups_key groups_choose_key(const struct view *view,
+                                         const struct groups_filter *filter)
+{
+    if (filter->key != GROUPS_BY_DEFAULT) {
+        return filter->key;
+    }
+    for (size_t i = 0; i < view->ledger_count; i++) {
+        if (view->ledgers[i]->site_count > 0) {
+            return GROUPS_BY_SITE;
+        }
+    }
+    return GROUPS_BY_API;
+}
+
+/* Whether the groups are to add up to what is charged. */
+static bool groups_are_whole(const struct groups *groups, const struct groups_filter *filter)
+{
+    return (groups->key == GROUPS_BY_SITE || groups->key == GROUPS_BY_API) &&
+           filter->min_bytes == 0 && filter->min_seconds == 0;
 }
 
 /* The items of a group lie side by side. */
@@ -209,11 +297,9 @@ static size_t groups_cut(size_t count, uint64_t top)
 
 void groups_open(const struct view *view, const struct groups_filter *filter, struct groups *groups)
 {
-    enum groups_key key = filter->key;
-
-    *groups = (struct groups){.key = key};
+    *groups = (struct groups){.key = groups_choose_key(view, filter)};
     for (size_t i = 0; i < view->row_count; i++) {
-        groups_add_items(&view->rows[i], filter->min_bytes, groups);
+        groups_add_items(view, &view->rows[i], filter, groups);
     }
     if (filter->is_list && groups->item_count > 0) {
         qsort(groups->items, groups->item_count, sizeof(*groups->items), groups_sort_by_size);
@@ -224,10 +310,10 @@ void groups_open(const struct view *view, const struct groups_filter *filter, st
     }
     if (groups->item_count > 0) {
         qsort_r(groups->items, groups->item_count, sizeof(*groups->items), groups_sort_by_key,
-                &key);
+                &groups->key);
     }
     groups_add_up(view, groups);
-    for (size_t i = 0; key == GROUPS_BY_API && filter->min_bytes == 0 && i < view->row_count; i++) {
+    for (size_t i = 0; groups_are_whole(groups, filter) && i < view->row_count; i++) {
         groups_add_idle(&view->rows[i], groups);
         groups_add_overhead(&view->rows[i], groups);
     }

@@ -39,7 +39,7 @@ enum { VERBS = sizeof(verb_rows) / sizeof(verb_rows[0]) };
 static const char options_examples[] =
     "  gpulimit-stat                      who holds how much of which GPU, and of which limit\n"
     "  gpulimit-stat 5                    the same every 5 seconds\n"
-    "  gpulimit-stat allocs -p 4121       what process 4121 holds it with\n"
+    "  gpulimit-stat allocs -p 4121       what process 4121 holds it with, and where it asked\n"
     "  gpulimit-stat doctor -p 4121       is it really under its limit?\n"
     "  gpulimit-stat -a --json            all there is, ended processes too, for a script\n";
 
@@ -104,8 +104,13 @@ static bool options_set(struct options *options, enum option_number option, cons
         return values_read_count("--top", value, &options->groups.top);
     case OPTION_MIN_SIZE:
         return values_read_size("--min-size", value, &options->groups.min_bytes);
-    case OPTION_VERBOSE:
+    case OPTION_OLDER_THAN:
+        return values_read_age("--older-than", value, &options->groups.min_seconds);
+    case OPTION_LIST:
         options->groups.is_list = true;
+        return true;
+    case OPTION_VERBOSE:
+        options->has_stacks = true;
         return true;
     case OPTION_COLOR:
         return values_read_color(value, &options->color);
@@ -174,6 +179,10 @@ static bool options_fit_together(const struct options *options)
 {
     if (options->has_allocations && !options->is_json) {
         values_complain("--allocs goes with --json; for a table: gpulimit-stat allocs");
+        return false;
+    }
+    if (options->groups.is_list && options->has_stacks) {
+        values_complain("--list has no groups for --verbose to show stacks of");
         return false;
     }
     return true;

@@ -29,6 +29,7 @@ struct options {
     bool has_allocations; /* --allocs */
     bool is_bytes;
     bool has_headings;
+    bool has_stacks; /* --verbose */
     enum color color;
     uint64_t delay_ns; /* 0: once */
     uint64_t count;    /* with a delay: ticks; 0 for ever */

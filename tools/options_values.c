@@ -192,6 +192,28 @@ bool values_read_size(const char *name, const char *word, uint64_t *bytes)
     return true;
 }
 
+bool values_read_age(const char *name, const char *word, uint64_t *seconds)
+{
+    static const struct {
+        const char *unit;
+        uint64_t seconds;
+    } units[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
+    size_t digits = strspn(word, "0123456789");
+    char *number = memory_check(strndup(word, digits));
+    bool is_age = false;
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]) && !is_age; i++) {
+        is_age = strcmp(word + digits, units[i].unit) == 0 &&
+                 values_read_number(number, UINT32_MAX, seconds);
+        *seconds = is_age ? *seconds * units[i].seconds : *seconds;
+    }
+    free(number);
+    if (!is_age) {
+        values_complain("%s is an age such as 90, 10m, 2h or 1d, not '%s'", name, word);
+    }
+    return is_age;
+}
+
 bool values_read_delay(const char *word, uint64_t *delay_ns)
 {
     char *end;

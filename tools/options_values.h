@@ -35,6 +35,9 @@ bool values_read_count(const char *name, const char *word, uint64_t *count);
 /* Bytes: "4096", "64K", "1M", "1.5G". */
 bool values_read_size(const char *name, const char *word, uint64_t *bytes);
 
+/* Whole seconds: "90", "90s", "10m", "2h", "1d". */
+bool values_read_age(const char *name, const char *word, uint64_t *seconds);
+
 /* Seconds, from 0.1. */
 bool values_read_delay(const char *word, uint64_t *delay_ns);
 

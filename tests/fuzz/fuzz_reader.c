@@ -77,7 +77,7 @@ static void fuzz_print(struct gpulimit_ledger *ledger)
     struct snapshot snapshot = {
         .ledgers = &ledger, .ledger_count = 1, .time_ns = UINT64_C(1) << 60};
     const struct view_filter filter = {.has_ended = true};
-    struct emit_style style = {.has_headings = true, .has_states = true};
+    struct emit_style style = {.has_headings = true, .has_states = true, .has_stacks = true};
     struct view view;
 
     if (!nowhere) {
@@ -87,11 +87,13 @@ static void fuzz_print(struct gpulimit_ledger *ledger)
     style.out = nowhere;
     view_open(&snapshot, &filter, &view);
     view_warn(&view, true, &snapshot.warnings);
-    emit_json_view(&view, &snapshot.warnings, true, true, nowhere);
+    emit_json_view(
+        &view, &snapshot.warnings,
+        &(struct emit_json_style){.out = nowhere, .has_allocations = true, .is_stream = true});
     emit_table_processes(&view, &style);
-    for (int key = GROUPS_BY_API; key <= GROUPS_BY_SIZE; key++) {
+    for (int key = GROUPS_BY_DEFAULT; key < GROUPS_KEYS; key++) {
         const struct groups_filter by = {.key = (enum groups_key)key,
-                                         .is_list = key == GROUPS_BY_SIZE};
+                                         .is_list = key == GROUPS_BY_DEFAULT};
         struct groups groups;
 
         groups_open(&view, &by, &groups);

@@ -107,7 +107,7 @@ static void test_small_ones_can_be_left_out(void **state)
            "-n", "-b");
 }
 
-static void test_verbose_lists_each_allocation(void **state)
+static void test_list_has_a_line_for_each_allocation(void **state)
 {
     (void)state;
     EXPECT("GPU  PID ADDRESS        SIZE COMMITTED KIND   API             THREAD   AGE\n"
@@ -116,7 +116,19 @@ static void test_verbose_lists_each_allocation(void **state)
            "  0 4121 0x7f0000000004  12M       12M async  cuMemAllocAsync   4125 1h31m\n"
            "  0 4121 0x7f0000000003  10M       10M async  cuMemAllocAsync   4125 1h30m\n"
            "  0 4121 0x7f0000000002   3M        4M linear cuMemAlloc_v2     4125 1h00m\n",
-           "-v", "-p", "4121");
+           "-l", "-p", "4121");
+}
+
+static void test_young_ones_can_be_left_out(void **state)
+{
+    (void)state;
+    EXPECT("GPU  PID BYTES COUNT LARGEST OLDEST KIND   API\n"
+           "  0 4121   22M     2     12M  1h31m async  cuMemAllocAsync\n"
+           "  0 4121   20M     1     20M  2h00m linear cuMemAlloc_v2\n",
+           "--older-than", "90m");
+    EXPECT("  0 4121   20M     1     20M  2h00m linear cuMemAlloc_v2\n", "--older-than", "7200",
+           "-n");
+    EXPECT("", "--older-than", "1d");
 }
 
 static void test_nothing_to_list_prints_nothing(void **state)
@@ -181,7 +193,8 @@ int main(void)
         cmocka_unit_test(test_groups_are_by_api_and_kind),
         cmocka_unit_test(test_groups_are_by_other_keys_too),
         cmocka_unit_test(test_small_ones_can_be_left_out),
-        cmocka_unit_test(test_verbose_lists_each_allocation),
+        cmocka_unit_test(test_list_has_a_line_for_each_allocation),
+        cmocka_unit_test(test_young_ones_can_be_left_out),
         cmocka_unit_test(test_nothing_to_list_prints_nothing),
         cmocka_unit_test(test_unlisted_allocations_are_told),
         cmocka_unit_test(test_hooks_are_listed_with_room_role_and_text),

@@ -28,7 +28,7 @@ struct key {
 #define S JSON_STRING
 #define A JSON_ARRAY
 #define O JSON_OBJECT
-#define N JSON_NULL /* an integer where it is known: test_stat_untracked.c */
+#define N JSON_NULL /* known in test_stat_untracked.c and test_stat_sites.c */
 
 /* The document's own list, spelt out: fields.def and kinds.def must not be able to change it
  * unnoticed. */
@@ -67,6 +67,7 @@ static const struct key allocation_keys[] = {{"address", S},
                                              {"gpu_index", I},
                                              {"thread_id", I},
                                              {"age_seconds", I},
+                                             {"tag", N},
                                              {"site", O},
                                              {NULL, I}};
 static const struct key site_keys[] = {{"frames", A}, {NULL, I}};
