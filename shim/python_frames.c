@@ -61,6 +61,15 @@ static const void *frames_pointer(struct frames_walk *walk, const void *from, si
     return walk->wrong ? NULL : pointer;
 }
 
+/* Of what is always there. */
+static const void *frames_member(struct frames_walk *walk, const void *from, size_t offset)
+{
+    const void *pointer = frames_pointer(walk, from, offset);
+    if (!pointer)
+        walk->wrong = true;
+    return pointer;
+}
+
 static bool frames_is(struct frames_walk *walk, const void *object, const void *type)
 {
     return frames_pointer(walk, object, PYTHON_OBJECT_TYPE) == type;
@@ -79,7 +88,7 @@ static bool frames_text(struct frames_walk *walk, const void *object, size_t off
                         struct python_text *text)
 {
     const struct python_layout *layout = &walk->python->layout;
-    const char *string = frames_pointer(walk, object, offset);
+    const char *string = frames_member(walk, object, offset);
     int64_t length = 0;
     uint32_t state = 0;
     if (!string)
@@ -127,7 +136,7 @@ static bool frames_line(struct frames_walk *walk, const char *frame, const char 
 {
     const struct python_layout *layout = &walk->python->layout;
     int64_t offset = frames_instruction(walk, frame, code), bytes = 0;
-    const uint8_t *table = frames_pointer(walk, code, layout->code_lines);
+    const uint8_t *table = frames_member(walk, code, layout->code_lines);
     int32_t first = 0;
     if (!table)
         return false;
