@@ -14,6 +14,7 @@ enum { INTERPRETER_SLOTS = 8, INTERPRETER_NONE = INTERPRETER_SLOTS };
 
 static struct interpreter_slot {
     struct python_interpreter interpreter;
+    _Atomic bool is_written;
     _Atomic int trust;
 } interpreter_slots[INTERPRETER_SLOTS];
 static _Atomic unsigned interpreter_slots_used;
@@ -92,18 +93,21 @@ static bool interpreter_search(struct python_interpreter *found)
 }
 
 /* Returns the slot that holds it, a new one if none does; INTERPRETER_NONE if they are used up, by
- * a program that loads and unloads interpreters. */
-static unsigned interpreter_keep(const struct python_interpreter *found, uint64_t seen)
+ * a program that loads many interpreters. */
+static unsigned interpreter_keep(const struct python_interpreter *found)
 {
-    unsigned now = (unsigned)(seen & 0xff);
-    if (seen && now < INTERPRETER_SLOTS &&
-        memcmp(&interpreter_slots[now].interpreter, found, sizeof(*found)) == 0)
-        return now;
-    unsigned slot = atomic_load_explicit(&interpreter_slots_used, memory_order_relaxed);
-    while (slot < INTERPRETER_SLOTS) {
-        if (atomic_compare_exchange_weak(&interpreter_slots_used, &slot, slot + 1)) {
-            interpreter_slots[slot].interpreter = *found;
+    unsigned used = atomic_load_explicit(&interpreter_slots_used, memory_order_relaxed);
+    for (unsigned slot = 0; slot < used; slot++) {
+        struct interpreter_slot *at = &interpreter_slots[slot];
+        if (atomic_load_explicit(&at->is_written, memory_order_acquire) &&
+            memcmp(&at->interpreter, found, sizeof(*found)) == 0)
             return slot;
+    }
+    while (used < INTERPRETER_SLOTS) {
+        if (atomic_compare_exchange_weak(&interpreter_slots_used, &used, used + 1)) {
+            interpreter_slots[used].interpreter = *found;
+            atomic_store_explicit(&interpreter_slots[used].is_written, true, memory_order_release);
+            return used;
         }
     }
     return INTERPRETER_NONE;
@@ -117,7 +121,7 @@ const struct python_interpreter *python_interpreter_find(_Atomic int **trust)
     uint64_t count = slot == INTERPRETER_NONE ? counts.added : counts.removed;
     if (!seen || seen >> 8 != count + 1) {
         struct python_interpreter found;
-        slot = interpreter_search(&found) ? interpreter_keep(&found, seen) : INTERPRETER_NONE;
+        slot = interpreter_search(&found) ? interpreter_keep(&found) : INTERPRETER_NONE;
         count = slot == INTERPRETER_NONE ? counts.added : counts.removed;
         atomic_store_explicit(&interpreter_seen, (count + 1) << 8 | slot, memory_order_release);
     }
