@@ -23,6 +23,11 @@ void books_unlock(void)
     pthread_mutex_unlock(&books_mutex);
 }
 
+struct books *books_try_lock(void)
+{
+    return pthread_mutex_trylock(&books_mutex) == 0 ? &books_kept : NULL;
+}
+
 static void books_before_fork(void)
 {
     pthread_mutex_lock(&books_mutex);

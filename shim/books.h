@@ -71,6 +71,10 @@ struct books {
 struct books *books_lock(void);
 void books_unlock(void);
 
+/* As books_lock, but NULL where it would have to wait: for the end of the process, which may have
+ * come in the middle of anything. */
+struct books *books_try_lock(void);
+
 /* Arranges for forks, once a process. in_child is called in the child with fresh books, unlocked.
  */
 void books_watch_fork(void (*in_child)(void));

@@ -16,8 +16,7 @@ static _Thread_local struct {
     unsigned device;
 } limit_refused __attribute__((tls_model("initial-exec")));
 
-/* The most that the driver can take for a request, which is all that is known before its call. */
-static uint64_t limit_most(enum gpulimit_kind kind, uint64_t bytes)
+uint64_t limit_most(enum gpulimit_kind kind, uint64_t bytes)
 {
     if (limit_counts_requests())
         return bytes;

@@ -15,6 +15,9 @@ static inline bool limit_counts_requests(void)
     return start_config()->count_mode == GPULIMIT_COUNT_ALLOCATIONS;
 }
 
+/* The most that the driver can take for a request, which is all that is known before its call. */
+uint64_t limit_most(enum gpulimit_kind kind, uint64_t bytes);
+
 /* The driver turned out to hold so much more (less) on a device for a kind of memory: in counters
  * and budget. */
 void limit_note_change(struct books *books, unsigned device, enum gpulimit_kind kind,

@@ -1,30 +1,55 @@
 /* SPDX-License-Identifier: MIT
  *
- * The message of a refusal: what happened, the numbers, what to do. For a person at 2 a.m.
+ * The messages about refusals: what happened, the numbers, what to do. For a person at 2 a.m. Words
+ * only: when something is said, and where to, is tell.h's.
  */
 #ifndef SHIM_REFUSAL_H
 #define SHIM_REFUSAL_H
 
 #include "limit.h"
+#include "limit_holders.h"
 #include "log.h"
+#include "pace.h"
 
 struct refusal {
     const char *api;
     unsigned device;
     enum limit_what what;
     uint64_t requested_bytes; /* 0: not known, of something that takes no more than it must */
-    uint64_t used_bytes;
-    uint64_t overhead_bytes; /* of that */
+    uint64_t need_bytes;      /* what the driver would take for it */
     uint64_t limit_bytes;
-    const char *limit_text; /* GPU_LIMIT_MB as it was set */
+    const char *limit_text;       /* GPU_LIMIT_MB as it was set */
+    struct limit_holders holders; /* of what is in use */
     bool knows_card_free;
     uint64_t card_free_bytes;
-    const char *command; /* as /proc/self/comm has it */
+    uint64_t card_total_bytes;
+    const char *asked_by; /* the program's own line, "train.py:88 forward"; NULL unknown */
+    const char *command;  /* as /proc/self/comm has it */
     int pid;
-    bool has_ledger; /* gpulimit-stat can see this process */
+    bool has_ledger;         /* gpulimit-stat can see this process */
+    const char *report_path; /* where the report is; NULL if there is none */
 };
 
-/* Writes the message into text: at most six lines. */
+/* Writes the message of the first refusal into text: at most six lines. */
 void refusal_explain(struct text *text, const struct refusal *refusal);
+
+/* The driver has refused what the limit had let pass: at most three lines, lest it be put down to
+ * the limit. */
+void refusal_explain_driver(struct text *text, const struct refusal *refusal);
+
+/* One line about later refusals on a device. */
+void refusal_tell_more(struct text *text, unsigned device, const struct pace_turn *turn);
+
+/* What happened to a device until the end. */
+struct refusal_end {
+    unsigned device;
+    uint64_t limit_bytes, peak_bytes;
+    const char *limit_text;
+    uint64_t refused, recovered;
+    uint64_t driver_refused; /* by the driver, not by the limit */
+};
+
+/* Adds one line about it. */
+void refusal_add_end(struct text *text, const struct refusal_end *end);
 
 #endif

@@ -111,6 +111,7 @@ void start_add_device(unsigned device, const char *uuid, uint64_t total_bytes)
         budget_set_limit(device, limit);
         books->ledger.totals[device].limit_bytes = limit;
         ledger_publish(&books->ledger, device, GPULIMIT_KIND_NONE);
+        tell_card(device, total_bytes);
         region_add_device(device, uuid, total_bytes); /* now there is something to see */
         snprintf(start_uuids[device], sizeof start_uuids[device], "%s", uuid);
         /* Release pairs with start_knows_device: who sees it known sees its limit and UUID. */
@@ -122,5 +123,6 @@ void start_add_device(unsigned device, const char *uuid, uint64_t total_bytes)
 /* The program ends by itself. What is still live stays in the file, as the state at exit. */
 __attribute__((destructor)) static void start_end(void)
 {
+    tell_end();
     region_end();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * When the library speaks to people, and when it stays quiet. What it says of a refusal is worded
- * in refusal.c.
+ * in refusal*.c.
  *
  * Any thread. errno is left as it was.
  */
@@ -14,8 +14,16 @@
 /* The start banner, at verbosity 2: no_ledger is the reason for having none, or NULL. */
 void tell_banner(const struct config *config, const char *no_ledger);
 
-/* A refusal: explained if it is the first of this process. */
+/* What a card has in all. Once a device, before anything is refused on it. */
+void tell_card(unsigned device, uint64_t total_bytes);
+
+/* A refusal: explained if it is the first on its device in this process, later ones together in a
+ * line, at most once in 10 s. */
 void tell_refusal(const struct ticket *ticket);
+
+/* The driver has refused, with out of memory, a request that the limit had let pass and that is
+ * cancelled: counted, and said once a device. */
+void tell_driver_refusal(const struct ticket *ticket);
 
 /* An allocation that succeeded, from verbosity 3 on. */
 void tell_allocation(const struct ticket *ticket, uint64_t bytes);
@@ -25,6 +33,9 @@ void tell_overhead(const struct ticket *ticket, uint64_t bytes);
 
 /* A function of the driver's that this library does not know (unknown.h), at verbosity 2. */
 void tell_unknown(const char *name);
+
+/* The process ends: a line for each device on which the limit has refused something. */
+void tell_end(void);
 
 /* In a fork's child: nothing has been said yet. */
 void tell_reset(void);

@@ -232,7 +232,7 @@ static void test_an_unnamed_device_gives_nothing_and_says_why(void **state)
     PLAY("devices", "SIMGPU_DEVICES=2", "GPU_LIMIT_MB=0=1G", "GPU_LIMIT_VERBOSE=1");
     program_assert_ok(&program);
     assert_string_equal(program.out, "1024 0 ");
-    /* The first refusal is of device 0; that of device 1 is told when it is the first. */
+    assert_non_null(strstr(program.err, "on GPU 1: this GPU is not named in GPU_LIMIT_MB=0=1G"));
     PLAY("devices", "SIMGPU_DEVICES=2", "GPU_LIMIT_MB=1=1G", "GPU_LIMIT_VERBOSE=1");
     program_assert_ok(&program);
     assert_string_equal(program.out, "0 1024 ");

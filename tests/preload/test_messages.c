@@ -7,6 +7,7 @@
 
 #include "program.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,40 @@ static int play_failing_init(void)
     return 0;
 }
 
-static const struct role roles[] = {{"talk", play_talk}, {"failing init", play_failing_init}, {0}};
+/* Refused twice, once got over; a child that is refused nothing ends as quietly as one that never
+ * heard of CUDA. */
+static int play_refusals(void)
+{
+    CUdeviceptr held, address;
+    expect(role_begin() == 0);
+    expect(cuMemAlloc_v2(&held, MIB(600)) == CUDA_SUCCESS);
+    expect(cuMemAlloc_v2(&address, MIB(500)) == CUDA_ERROR_OUT_OF_MEMORY);
+    expect(cuMemFree_v2(held) == CUDA_SUCCESS);
+    expect(cuMemAlloc_v2(&address, MIB(500)) == CUDA_SUCCESS);
+    expect(cuMemAlloc_v2(&address, MIB(2000)) == CUDA_ERROR_OUT_OF_MEMORY);
+    pid_t child = fork();
+    if (child == 0)
+        exit(0);
+    expect(role_wait(child) == 0);
+    return 0;
+}
+
+/* A program that has closed its standard error, as daemons do. */
+static int play_closed(void)
+{
+    CUdeviceptr address;
+    expect(role_begin() == 0);
+    expect(close(STDERR_FILENO) == 0);
+    errno = 0;
+    CUresult result = cuMemAlloc_v2(&address, MIB(2000));
+    return result == CUDA_ERROR_OUT_OF_MEMORY && errno == 0 ? 0 : 1;
+}
+
+static const struct role roles[] = {{"talk", play_talk},
+                                    {"failing init", play_failing_init},
+                                    {"refusals", play_refusals},
+                                    {"closed", play_closed},
+                                    {0}};
 
 /* ---- in the test ---- */
 
@@ -108,12 +142,41 @@ static void test_wrong_place_for_messages_is_told_on_stderr(void **state)
     assert_int_equal(strncmp(program.err, "gpulimit: GPU_LIMIT_LOG=", 24), 0);
 }
 
+static void test_a_refusal_says_who_holds_and_the_end_says_how_it_went(void **state)
+{
+    (void)state;
+    PLAY("refusals", "GPU_LIMIT_VERBOSE=1", "SIMGPU_CONTEXT_MB=64");
+    program_assert_ok(&program);
+    assert_non_null(strstr(program.err, "gpulimit: refused 500 MiB on GPU 0: 664 MiB of the limit "
+                                        "of 1024 MiB in use, 360 MiB left (GPU_LIMIT_MB=1024).\n"));
+    assert_non_null(strstr(program.err,
+                           "gpulimit:   held by cuMemAlloc, cuMemAllocPitch 600 MiB (1 "
+                           "allocation); overhead: context, code, streams 64 MiB.\n"));
+    static const char last[] = "gpulimit: GPU 0 peak 664 of 1024 MiB, 2 requests refused (1 later "
+                               "succeeded).\n";
+    size_t length = strlen(program.err);
+    assert_true(length > sizeof last);
+    assert_string_equal(program.err + length - (sizeof last - 1), last);
+    assert_int_equal(program_lines(program.err), 7); /* and nothing else, of either process */
+}
+
+static void test_a_closed_standard_error_changes_nothing(void **state)
+{
+    (void)state;
+    PLAY("closed", "GPU_LIMIT_VERBOSE=1");
+    program_assert_ok(&program);
+    assert_string_equal(program.err, "");
+    assert_string_equal(program.out, "");
+}
+
 int main(int count, char **words)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_verbosity_says_more),
         cmocka_unit_test(test_messages_go_where_they_are_sent),
         cmocka_unit_test(test_wrong_place_for_messages_is_told_on_stderr),
+        cmocka_unit_test(test_a_refusal_says_who_holds_and_the_end_says_how_it_went),
+        cmocka_unit_test(test_a_closed_standard_error_changes_nothing),
     };
     if (count > 1)
         return role_play(roles, words[1]);

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is said of refusals, see tell.h: the first one of a device in full, then a line now and
+ * then, and one at the end.
+ */
+#include "tell.h"
+
+#include "limit_books.h"
+#include "refusal.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+static pthread_mutex_t tell_mutex = PTHREAD_MUTEX_INITIALIZER; /* nothing else is locked under it */
+static struct pace tell_paces[BUDGET_DEVICES];
+static _Atomic uint64_t tell_by_limit; /* refusals, of any device */
+static _Atomic uint64_t tell_by_driver[BUDGET_DEVICES];
+static _Atomic uint64_t tell_totals[BUDGET_DEVICES]; /* what each card has */
+
+void tell_card(unsigned device, uint64_t total_bytes)
+{
+    atomic_store_explicit(&tell_totals[device], total_bytes, memory_order_relaxed);
+}
+
+/* Whether refusals on a device are to be spoken of. An error in the configuration has been told
+ * already, and is what a person has to know. */
+static bool tell_speaks(unsigned device)
+{
+    const struct config *config = start_config();
+    return config->error.length == 0 && config->verbose > 0 && device < BUDGET_DEVICES;
+}
+
+static bool tell_is_due(const struct ticket *ticket, struct pace_turn *turn)
+{
+    struct timespec mono, now;
+    clock_gettime(CLOCK_MONOTONIC, &mono);
+    clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t mono_ns = (uint64_t)mono.tv_sec * 1000000000u + (uint64_t)mono.tv_nsec;
+    pthread_mutex_lock(&tell_mutex);
+    bool is_due =
+        pace_take(&tell_paces[ticket->device], ticket->bytes, mono_ns, (uint64_t)now.tv_sec, turn);
+    pthread_mutex_unlock(&tell_mutex);
+    return is_due;
+}
+
+/* All that is known of a refused request; command: 16 bytes, as long as the kernel's. */
+static void tell_describe(struct refusal *refusal, const struct ticket *ticket, char command[16])
+{
+    *refusal = (struct refusal){
+        .api = api_names[ticket->api],
+        .device = ticket->device,
+        .what = ticket->what,
+        .requested_bytes = ticket->bytes,
+        .need_bytes = limit_most(ticket->kind, ticket->bytes),
+        .limit_bytes = budget_limit(ticket->device),
+        .limit_text = start_config()->limit_text,
+        .card_total_bytes =
+            atomic_load_explicit(&tell_totals[ticket->device], memory_order_relaxed),
+        .command = prctl(PR_GET_NAME, command) == 0 ? command : "?",
+        .pid = getpid(),
+        .has_ledger = region_path()[0] != '\0',
+    };
+    limit_holders_by_kind(ticket->device, &refusal->holders);
+    refusal->knows_card_free = start_driver()->card_free(ticket->device, &refusal->card_free_bytes);
+}
+
+void tell_refusal(const struct ticket *ticket)
+{
+    struct pace_turn turn;
+    struct refusal refusal;
+    struct text text;
+    char command[16];
+    atomic_fetch_add_explicit(&tell_by_limit, 1, memory_order_relaxed);
+    if (!tell_speaks(ticket->device) || !tell_is_due(ticket, &turn))
+        return;
+    int saved = errno;
+    if (turn.is_first) {
+        tell_describe(&refusal, ticket, command);
+        refusal_explain(&text, &refusal);
+    } else {
+        refusal_tell_more(&text, ticket->device, &turn);
+    }
+    log_write(&text);
+    errno = saved;
+}
+
+void tell_driver_refusal(const struct ticket *ticket)
+{
+    struct refusal refusal;
+    struct text text;
+    char command[16];
+    /* Without a limit nobody takes the driver's answer for ours. */
+    if (!tell_speaks(ticket->device) || budget_limit(ticket->device) == GPULIMIT_NO_LIMIT)
+        return;
+    if (atomic_fetch_add_explicit(&tell_by_driver[ticket->device], 1, memory_order_relaxed) > 0)
+        return;
+    int saved = errno;
+    tell_describe(&refusal, ticket, command);
+    refusal_explain_driver(&text, &refusal);
+    log_write(&text);
+    errno = saved;
+}
+
+/* The process may end in the middle of a change of the books: no reason to hang then. */
+static struct books *tell_lock_books(void)
+{
+    struct books *books = books_try_lock();
+    for (unsigned tries = 0; !books && tries < 1000; tries++) {
+        sched_yield();
+        books = books_try_lock();
+    }
+    return books;
+}
+
+static void tell_add_ends(struct text *text, const struct books *books)
+{
+    for (unsigned device = 0; device < BUDGET_DEVICES; device++) {
+        const struct region_totals *totals = &books->ledger.totals[device];
+        const struct refusal_end end = {
+            .device = device,
+            .limit_bytes = budget_limit(device),
+            .peak_bytes = totals->peak_bytes,
+            .limit_text = start_config()->limit_text,
+            .refused = totals->denials,
+            .recovered = totals->denials_recovered,
+            .driver_refused = atomic_load_explicit(&tell_by_driver[device], memory_order_relaxed)};
+        if (end.refused > 0)
+            refusal_add_end(text, &end);
+    }
+}
+
+void tell_end(void)
+{
+    struct text text;
+    if (atomic_load_explicit(&tell_by_limit, memory_order_relaxed) == 0 || !tell_speaks(0))
+        return;
+    struct books *books = tell_lock_books();
+    if (!books)
+        return;
+    text_init(&text);
+    tell_add_ends(&text, books);
+    books_unlock();
+    log_write(&text);
+}
+
+void tell_reset(void)
+{
+    /* Whoever held it does not exist in this process. */
+    tell_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    atomic_store_explicit(&tell_by_limit, 0, memory_order_relaxed);
+    for (unsigned device = 0; device < BUDGET_DEVICES; device++) {
+        tell_paces[device] = (struct pace){0};
+        atomic_store_explicit(&tell_by_driver[device], 0, memory_order_relaxed);
+    }
+}
