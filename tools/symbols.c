@@ -141,6 +141,26 @@ static struct symbols_module *symbols_get_module(struct symbols *symbols,
     return module;
 }
 
+/* Through all units of the module, since clang writes no table of addresses (.debug_aranges), which
+ * libdwfl relies on. */
+static void symbols_search_line(Dwfl_Module *module, uint64_t address, struct symbol *symbol)
+{
+    Dwarf_Die *unit = NULL;
+    Dwarf_Addr bias = 0;
+
+    while ((unit = dwfl_module_nextcu(module, unit, &bias))) {
+        Dwarf_Line *place =
+            dwarf_haspc(unit, address - bias) == 1 ? dwarf_getsrc_die(unit, address - bias) : NULL;
+        int line;
+
+        if (place && dwarf_lineno(place, &line) == 0 && line > 0) {
+            symbol->file = dwarf_linesrc(place, NULL, NULL);
+            symbol->line = symbol->file ? (uint32_t)line : 0;
+            return;
+        }
+    }
+}
+
 static struct symbol symbols_look_up(Dwfl_Module *module, uint64_t address)
 {
     struct symbol symbol = {0};
@@ -153,6 +173,9 @@ static struct symbol symbols_look_up(Dwfl_Module *module, uint64_t address)
     place = dwfl_module_getsrc(module, address);
     symbol.file = place ? dwfl_lineinfo(place, NULL, &line, NULL, NULL, NULL) : NULL;
     symbol.line = symbol.file && line > 0 ? (uint32_t)line : 0;
+    if (!symbol.file) {
+        symbols_search_line(module, address, &symbol);
+    }
     return symbol;
 }
 

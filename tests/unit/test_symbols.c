@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "emit_site.h"
 #include "memory.h"
 #include "symbols.h"
 
@@ -96,6 +97,46 @@ static void test_a_return_address_is_within_the_call(void **state)
         assert_string_equal(strrchr(symbol.file, '/'), "/test_symbols.c");
         assert_int_equal(symbol.line, line);
     }
+    symbols_close(symbols);
+}
+
+static void test_labels_have_what_is_known(void **state)
+{
+    struct symbols *symbols = symbols_open();
+    uint32_t line;
+    struct sites_frame frame = {.kind = GPULIMIT_FRAME_NATIVE,
+                                .module = &test_self,
+                                .address = test_caller(&line),
+                                .file = "",
+                                .function = ""};
+    char *wanted = memory_print("test_symbols.c:%u test_caller", line);
+    char *label = emit_site_label(&frame, symbols, false);
+    char *beginning;
+
+    (void)state;
+    assert_string_equal(label, wanted);
+    free(label);
+    label = emit_site_label(&frame, symbols, true);
+    beginning =
+        memory_print("%s+0x%llx test_caller (", test_self.path, (unsigned long long)frame.address);
+    assert_int_equal(strncmp(label, beginning, strlen(beginning)), 0);
+    free(wanted);
+    wanted = memory_print("/test_symbols.c:%u)", line);
+    assert_string_equal(strrchr(label, '/'), wanted);
+    free(label);
+    free(beginning);
+    free(wanted);
+
+    label = emit_site_label(&frame, NULL, false);
+    wanted = memory_print("test_symbols+0x%llx", (unsigned long long)frame.address);
+    assert_string_equal(label, wanted);
+    free(label);
+    free(wanted);
+    frame.module = NULL;
+    frame.address = 5;
+    label = emit_site_label(&frame, symbols, true);
+    assert_string_equal(label, "?+0x5");
+    free(label);
     symbols_close(symbols);
 }
 
@@ -181,6 +222,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_return_address_is_within_the_call),
+        cmocka_unit_test(test_labels_have_what_is_known),
         cmocka_unit_test(test_addresses_of_nothing_have_no_name),
         cmocka_unit_test(test_another_build_is_not_believed),
         cmocka_unit_test(test_what_is_no_program_has_no_names),
