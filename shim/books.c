@@ -23,6 +23,11 @@ void books_unlock(void)
     pthread_mutex_unlock(&books_mutex);
 }
 
+uint32_t books_generation(void)
+{
+    return books_kept.generation;
+}
+
 struct books *books_try_lock(void)
 {
     return pthread_mutex_trylock(&books_mutex) == 0 ? &books_kept : NULL;
@@ -56,6 +61,8 @@ static void books_after_fork_in_child(void)
                  sizeof(struct export));
     books_kept.exports.count = 0;
     books_kept.imports = 0;
+    sites_clear(&books_kept.sites);
+    books_kept.generation++;
     pthread_mutex_unlock(&books_mutex);
     books_in_child();
 }

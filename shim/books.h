@@ -16,6 +16,7 @@
 #include "mappings.h"
 #include "pools.h"
 #include "shares.h"
+#include "sites.h"
 #include "tiles.h"
 
 /* Linear memory freed in stream order, which the device still holds. */
@@ -66,10 +67,15 @@ struct books {
     struct table contexts; /* contexts that the program created itself -> users and device */
     struct overhead overhead[BUDGET_DEVICES];
     uint64_t looks; /* how many have begun */
+    struct sites sites;
+    uint32_t generation; /* counts forks: numbers of sites are of one process */
 };
 
 struct books *books_lock(void);
 void books_unlock(void);
+
+/* The books' generation, without the lock: only a fork, whose child has one thread, changes it. */
+uint32_t books_generation(void);
 
 /* As books_lock, but NULL where it would have to wait: for the end of the process, which may have
  * come in the middle of anything. */

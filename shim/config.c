@@ -182,6 +182,39 @@ static void config_parse_nvml(struct config *config, const char *name, const cha
                     "GPU_LIMIT_NVML=limit or real");
 }
 
+/* "min:1M" behind the comma. */
+static bool config_parse_least(struct config *config, const char *value)
+{
+    struct config_rule least = {.scope = CONFIG_ANY};
+    if (strncmp(value, ",min:", 5) != 0 ||
+        !config_parse_amount(value + 5, strlen(value + 5), &least) || least.percent > 0)
+        return false;
+    config->stacks_min_bytes = least.bytes;
+    return true;
+}
+
+static void config_parse_stacks(struct config *config, const char *name, const char *value)
+{
+    static const struct {
+        const char *text;
+        bool has_native, has_python;
+    } words[] = {{"off", false, false},
+                 {"native", true, false},
+                 {"python", false, true},
+                 {"all", true, true}};
+    size_t length = strcspn(value, ",");
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strlen(words[i].text) != length || strncmp(words[i].text, value, length) != 0)
+            continue;
+        config->has_native_stacks = words[i].has_native;
+        config->has_python_stacks = words[i].has_python;
+        if (value[length] == '\0' || config_parse_least(config, value + length))
+            return;
+    }
+    config_fail(config, name, value, "is no way of recording call sites",
+                "GPU_LIMIT_STACKS=off, native, python or all, and from which size on: all,min:1M");
+}
+
 static void config_parse_log(struct config *config, const char *name, const char *value)
 {
     bool is_place =
@@ -238,7 +271,12 @@ static void config_parse_variable(struct config *config, const char *name, size_
 
 void config_parse(struct config *config, char *const environment[])
 {
-    *config = (struct config){.verbose = 1, .log = "stderr", .dir = "/dev/shm"};
+    *config = (struct config){.verbose = 1,
+                              .log = "stderr",
+                              .dir = "/dev/shm",
+                              .has_native_stacks = true,
+                              .has_python_stacks = true,
+                              .stacks_min_bytes = UINT64_C(1) << 20};
     for (char *const *at = environment; *at; at++) {
         if (strncmp(*at, CONFIG_PREFIX, sizeof CONFIG_PREFIX - 1) != 0)
             continue;

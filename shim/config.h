@@ -33,7 +33,9 @@ struct config {
     unsigned rules_count; /* 0: no limit */
     enum gpulimit_count_mode count_mode;
     unsigned verbose;
-    bool nvml_is_real; /* NVML is not to show the limit */
+    bool has_native_stacks, has_python_stacks; /* of allocations from stacks_min_bytes on */
+    uint64_t stacks_min_bytes;                 /* below: the caller's address only */
+    bool nvml_is_real;                         /* NVML is not to show the limit */
     char log[256];
     char dir[256];
     char limit_text[128]; /* GPU_LIMIT_MB as it was set; "" if it was not */

@@ -22,11 +22,14 @@
 #include "real.h"
 
 /* Returns true for the program's own call, which must end with guard_leave or entry_pass. */
-static inline bool entry_enter(void)
+__attribute__((always_inline)) static inline bool entry_enter(void)
 {
     (void)real_ready(); /* a program linked with the driver comes here without ever having looked us
                            up */
-    return guard_enter();
+    if (!guard_enter())
+        return false;
+    guard_caller = __builtin_return_address(0); /* inlined: the hook's own */
+    return true;
 }
 
 /* Leaves a hook that has nothing to count, with the driver's answer. */

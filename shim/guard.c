@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The one thread-local variable behind guard.h.
+ * The thread-local variables behind guard.h.
  */
 #include "guard.h"
 
 _Thread_local unsigned guard_depth;
+_Thread_local const void *guard_caller;

@@ -14,6 +14,9 @@
  * general model would call __tls_get_addr, which may call malloc, inside somebody's allocator. */
 extern _Thread_local unsigned guard_depth __attribute__((tls_model("initial-exec")));
 
+/* The return address of the hook that the thread is in: who called it. */
+extern _Thread_local const void *guard_caller __attribute__((tls_model("initial-exec")));
+
 /* Enters a hook. Returns true for the outermost one, which must call guard_leave. Returns false for
  * a nested call, which passes straight to the driver and must not call guard_leave. */
 static inline bool guard_enter(void)

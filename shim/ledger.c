@@ -60,6 +60,7 @@ static void ledger_list(struct ledger *ledger, uint32_t number)
         .committed_bytes = entry->committed_bytes,
         .born_mono_ns = entry->born_mono_ns,
         .thread_id = entry->thread_id,
+        .site = entry->site,
         .owner = entry->owner,
     };
     entry->is_listed = region_put_entry(number, &record);

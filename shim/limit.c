@@ -7,6 +7,7 @@
 #include "limit_books.h"
 #include "limit_overhead.h"
 #include "limit_pools.h"
+#include "limit_sites.h"
 #include "refusal.h"
 #include "tell.h"
 
@@ -196,6 +197,7 @@ static bool limit_enter(struct books *books, const struct ticket *ticket, uint64
         .requested_bytes = bytes,
         .committed_bytes = ticket->kind == GPULIMIT_KIND_ASYNC ? bytes : (uint64_t)cost,
         .owner = ticket->owner,
+        .site = ticket->site,
         .api = (uint16_t)ticket->api,
         .pool = ticket->pool,
         .kind = (uint8_t)ticket->kind,
@@ -228,6 +230,7 @@ bool limit_commit(struct ticket *ticket, uint64_t address, uint64_t bytes)
 {
     int64_t cost = 0;
     bool is_due = false;
+    ticket->site = limit_site(bytes);
     struct books *books = books_lock();
     bool is_measured = limit_measure(books, ticket, address, bytes, &cost);
     bool is_entered =

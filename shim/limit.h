@@ -32,6 +32,7 @@ struct ticket {
     enum gpulimit_kind kind;
     enum api api;
     enum limit_what what;
+    uint32_t site; /* see limit_site */
     unsigned device;
     uint64_t owner;       /* context (linear, managed) or pool (async) */
     uint64_t bytes;       /* asked for */

@@ -4,7 +4,7 @@
  * touched: a write to a page that a full /dev/shm cannot give would be a SIGBUS in somebody's
  * program.
  */
-#include "region.h"
+#include "region_parts.h"
 
 #include "identity.h"
 #include "log.h"
@@ -55,8 +55,7 @@ static bool region_may_be(uint64_t bytes)
            bytes <= limit.rlim_cur;
 }
 
-/* Adds bytes to the file and maps them. Returns NULL if they are not to be had. */
-static void *region_extend(uint64_t bytes)
+void *region_extend(uint64_t bytes, uint64_t *offset)
 {
     int error;
     if (!region_has_file() || !region_may_be(region.bytes + bytes))
@@ -70,38 +69,41 @@ static void *region_extend(uint64_t bytes)
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, region.file, (off_t)region.bytes);
     if (memory == MAP_FAILED)
         return NULL;
+    *offset = region.bytes;
     region.bytes += bytes;
     return memory;
 }
 
-static void region_publish_extent(enum gpulimit_section section, uint32_t count, uint64_t offset)
+bool region_publish_extent(enum gpulimit_section section, uint32_t count, uint64_t offset)
 {
     uint32_t used = atomic_load_explicit(&region.header->extents_used, memory_order_relaxed);
+    if (used == GPULIMIT_EXTENTS)
+        return false;
     region.header->extents[used] =
         (struct gpulimit_extent){.section = section, .count = count, .offset = offset};
     /* Release pairs with the reader's acquire: it sees the extent whole, and its pages in the file.
      */
     atomic_store_explicit(&region.header->extents_used, used + 1, memory_order_release);
+    return true;
 }
 
 static bool region_grow(void)
 {
     uint32_t count = (uint32_t)REGION_FIRST_ENTRIES << region.extents_used;
-    uint64_t offset = region.bytes;
+    uint64_t offset;
     if (region.is_full)
         return false;
     void *memory = NULL;
-    /* One extent less than the table holds: the API names take one. */
-    if (region.extents_used < GPULIMIT_EXTENTS - 1 && region.extents_used < 20)
-        memory = region_extend(count * sizeof(struct gpulimit_entry));
+    /* The names of APIs take one extent, the append-only sections up to ten each. */
+    if (region.extents_used < 20)
+        memory = region_extend(count * sizeof(struct gpulimit_entry), &offset);
     if (!memory) {
         region.is_full = true;
         return false;
     }
     region.extents[region.extents_used++] = memory;
     region.entries += count;
-    region_publish_extent(GPULIMIT_SECTION_ENTRIES, count, offset);
-    return true;
+    return region_publish_extent(GPULIMIT_SECTION_ENTRIES, count, offset);
 }
 
 static bool region_write_apis(const char *const apis[], unsigned apis_count)
@@ -109,15 +111,14 @@ static bool region_write_apis(const char *const apis[], unsigned apis_count)
     /* A whole number of pages, since the next extent's mapping begins where this one ends. */
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t bytes = (apis_count * (uint64_t)GPULIMIT_API_BYTES + page - 1) / page * page;
-    uint64_t offset = region.bytes;
-    char *names = region_extend(bytes);
+    uint64_t offset;
+    char *names = region_extend(bytes, &offset);
     if (!names)
         return false;
     for (unsigned i = 0; i < apis_count; i++)
         strncpy(names + i * (size_t)GPULIMIT_API_BYTES, apis[i], GPULIMIT_API_BYTES - 1);
     munmap(names, bytes);
-    region_publish_extent(GPULIMIT_SECTION_APIS, apis_count, offset);
-    return true;
+    return region_publish_extent(GPULIMIT_SECTION_APIS, apis_count, offset);
 }
 
 static uint64_t region_now(clockid_t clock)
@@ -192,7 +193,9 @@ bool region_open(const char *dir, const char *limit_text, enum gpulimit_count_mo
     region.extents_used = 0;
     region.entries = 0;
     region.is_full = false;
-    struct gpulimit_header *header = region_extend(GPULIMIT_EXTENTS_OFFSET);
+    region_forget_records();
+    uint64_t start;
+    struct gpulimit_header *header = region_extend(GPULIMIT_EXTENTS_OFFSET, &start);
     if (header) {
         region.header = header;
         region.devices = (void *)((char *)header + GPULIMIT_DEVICES_OFFSET);
@@ -249,6 +252,7 @@ void region_forget(void)
     for (unsigned i = 0; i < region.extents_used; i++)
         munmap(region.extents[i],
                ((size_t)REGION_FIRST_ENTRIES << i) * sizeof(struct gpulimit_entry));
+    region_forget_records();
     if (region_has_file())
         close(region.file);
     region.header = NULL;

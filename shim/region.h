@@ -56,6 +56,11 @@ bool region_put_entry(uint32_t number, const struct gpulimit_entry *entry);
 /* Frees the entry's place. */
 void region_drop_entry(uint32_t number);
 
+/* Adds a record to one of the append-only sections (modules, texts, sites). Returns its number,
+ * from 1, or 0 if there is no room for it. What refers to it is written after it, with release
+ * order. */
+uint32_t region_append(enum gpulimit_section section, const void *record);
+
 /* How many live allocations are not listed. */
 void region_put_unlisted(uint64_t count);
 

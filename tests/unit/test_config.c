@@ -100,6 +100,12 @@ static void test_what_is_not_understood_is_an_error_that_names_it(void **state)
     assert_refused("GPU_LIMIT_LOG=stdout", "GPU_LIMIT_LOG");
     assert_refused("GPU_LIMIT_NVML=no", "GPU_LIMIT_NVML");
     assert_refused("GPU_LIMIT_NVML=", "GPU_LIMIT_NVML");
+    assert_refused("GPU_LIMIT_STACKS=", "GPU_LIMIT_STACKS");
+    assert_refused("GPU_LIMIT_STACKS=some", "GPU_LIMIT_STACKS");
+    assert_refused("GPU_LIMIT_STACKS=all,", "GPU_LIMIT_STACKS");
+    assert_refused("GPU_LIMIT_STACKS=all,min:", "GPU_LIMIT_STACKS");
+    assert_refused("GPU_LIMIT_STACKS=all,min:5%", "GPU_LIMIT_STACKS");
+    assert_refused("GPU_LIMIT_STACKS=all,max:1M", "GPU_LIMIT_STACKS");
     assert_string_equal(config.log, "stderr");
     assert_refused("GPU_LIMIT_DIR=shm", "GPU_LIMIT_DIR");
     assert_refused("GPU_LIMIT_ON_EXCEED=abort", "GPU_LIMIT_ON_EXCEED");
@@ -142,6 +148,22 @@ static void test_nvml_shows_the_limit_unless_told_otherwise(void **state)
     assert_string_equal(text_string(&config.error), "");
 }
 
+static void test_stacks_are_of_large_allocations_unless_told_otherwise(void **state)
+{
+    (void)state;
+    parse(NULL, NULL);
+    assert_true(config.has_native_stacks && config.has_python_stacks);
+    assert_int_equal(config.stacks_min_bytes, 1 << 20);
+    parse("GPU_LIMIT_STACKS=off", NULL);
+    assert_false(config.has_native_stacks || config.has_python_stacks);
+    parse("GPU_LIMIT_STACKS=native", NULL);
+    assert_true(config.has_native_stacks && !config.has_python_stacks);
+    parse("GPU_LIMIT_STACKS=python,min:64K", NULL);
+    assert_true(!config.has_native_stacks && config.has_python_stacks);
+    assert_int_equal(config.stacks_min_bytes, 64 << 10);
+    assert_int_equal(config.error.length, 0);
+}
+
 static void test_devices_have_their_own_limits(void **state)
 {
     (void)state;
@@ -182,6 +204,7 @@ int main(void)
         cmocka_unit_test(test_the_first_error_is_the_one_that_is_told),
         cmocka_unit_test(test_control_characters_do_not_reach_the_terminal),
         cmocka_unit_test(test_nvml_shows_the_limit_unless_told_otherwise),
+        cmocka_unit_test(test_stacks_are_of_large_allocations_unless_told_otherwise),
         cmocka_unit_test(test_devices_have_their_own_limits),
         cmocka_unit_test(test_a_device_that_is_not_named_gets_nothing),
         cmocka_unit_test(test_the_values_survive_a_change_of_the_environment),

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Stacks by their hash, and what they are made of by what it says.
+ */
+#include "sites.h"
+
+#include "region.h"
+
+#include <string.h>
+
+static uint64_t sites_mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
+
+uint64_t sites_hash(const struct sites_stack *stack)
+{
+    uint64_t hash = sites_mix(stack->native_count, stack->python_count);
+    for (unsigned i = 0; i < stack->native_count; i++)
+        hash = sites_mix(hash, stack->native[i]);
+    for (unsigned i = 0; i < stack->python_count; i++) {
+        const struct python_frame *frame = &stack->python[i];
+        hash = sites_mix(hash, (uint64_t)(uintptr_t)frame->code);
+        /* A code object's address may be another's later; those of its strings seldom are too. */
+        hash = sites_mix(hash, (uint64_t)(uintptr_t)frame->function.data);
+        hash = sites_mix(hash, (uint64_t)(uint32_t)frame->line);
+    }
+    return hash ? hash : 1;
+}
+
+uint32_t sites_find(const struct sites *sites, uint64_t hash)
+{
+    const uint64_t *number = table_find(&sites->by_stack, hash);
+    return number ? (uint32_t)*number : 0;
+}
+
+/* Numbers are the region's, or its own where there is no file. */
+static uint32_t sites_number(uint32_t *count, enum gpulimit_section section, const void *record)
+{
+    uint32_t number = region_append(section, record);
+    ++*count;
+    return number ? number : *count;
+}
+
+uint32_t sites_add_text(struct sites *sites, const struct sites_text *text)
+{
+    uint64_t hash = 1;
+    for (size_t i = 0; i < sizeof text->text; i += sizeof hash) {
+        uint64_t word;
+        memcpy(&word, text->text + i, sizeof word);
+        hash = sites_mix(hash, word);
+    }
+    const uint64_t *known = table_find(&sites->by_text, hash ? hash : 1);
+    if (known)
+        return (uint32_t)*known;
+    if (sites->texts == SITES_TEXTS_MOST || !table_set(&sites->by_text, hash ? hash : 1, 0))
+        return 0;
+    uint32_t number = sites_number(&sites->texts, GPULIMIT_SECTION_TEXTS, text->text);
+    table_set(&sites->by_text, hash ? hash : 1, number);
+    return number;
+}
+
+/* By where it lies and which it is: another may have been loaded to the same place. */
+uint32_t sites_add_module(struct sites *sites, const struct gpulimit_module *module)
+{
+    uint64_t key = sites_mix(module->start, module->end), id;
+    for (size_t i = 0; i < sizeof module->build_id; i += sizeof id) {
+        memcpy(&id, module->build_id + i, sizeof id);
+        key = sites_mix(key, id);
+    }
+    const uint64_t *known = table_find(&sites->by_module, key ? key : 1);
+    if (known)
+        return (uint32_t)*known;
+    if (sites->modules == SITES_MODULES_MOST || !table_set(&sites->by_module, key ? key : 1, 0))
+        return 0;
+    uint32_t number = sites_number(&sites->modules, GPULIMIT_SECTION_MODULES, module);
+    table_set(&sites->by_module, key ? key : 1, number);
+    return number;
+}
+
+uint32_t sites_add(struct sites *sites, uint64_t hash, const struct gpulimit_site *site)
+{
+    uint32_t number = sites_find(sites, hash);
+    if (number != 0 || sites->sites == SITES_MOST || !table_set(&sites->by_stack, hash, 0))
+        return number;
+    number = sites_number(&sites->sites, GPULIMIT_SECTION_SITES, site);
+    table_set(&sites->by_stack, hash, number);
+    return number;
+}
+
+void sites_clear(struct sites *sites)
+{
+    table_clear(&sites->by_stack);
+    table_clear(&sites->by_text);
+    table_clear(&sites->by_module);
+    *sites = (struct sites){0};
+}

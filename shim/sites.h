@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Call sites: where a program asked for memory. The same stack is the same site, kept once, under a
+ * number, and mirrored into the ledger file for a tool to read; nothing is symbolised here.
+ *
+ * Three steps, since what has to be found out of a new stack takes the loader's lock: take the
+ * stack and ask for its number; if there is none, describe it, without a lock; then add it, under
+ * the caller's. A zero-initialised struct sites is empty and valid.
+ */
+#ifndef SHIM_SITES_H
+#define SHIM_SITES_H
+
+#include "python_frames.h"
+#include "table.h"
+
+#include "gpulimit/region.h"
+
+enum {
+    SITES_NATIVE = 16,
+    SITES_PYTHON = GPULIMIT_SITE_FRAMES - SITES_NATIVE,
+    SITES_MOST = 4096, /* stacks beyond these have no number */
+    SITES_TEXTS_MOST = 16384,
+    SITES_MODULES_MOST = 512,
+};
+
+/* A stack as it was taken. The Python frames stand only as long as the call that it was taken in.
+ */
+struct sites_stack {
+    unsigned native_count, python_count;
+    uint64_t native[SITES_NATIVE]; /* return addresses, innermost first */
+    struct python_frame python[SITES_PYTHON];
+};
+
+struct sites_text {
+    char text[GPULIMIT_TEXT_BYTES];
+};
+
+struct sites {
+    struct table by_stack;  /* hash -> number */
+    struct table by_text;   /* hash -> number */
+    struct table by_module; /* start -> number */
+    uint32_t sites, texts, modules;
+};
+
+/* A number that differs, in all likelihood, where stacks do. Never 0. */
+uint64_t sites_hash(const struct sites_stack *stack);
+
+/* The number of a stack, or 0. */
+uint32_t sites_find(const struct sites *sites, uint64_t hash);
+
+/* Add what a stack is made of, and it itself, unless it is there. Return the number; 0 if there is
+ * no room for more. */
+uint32_t sites_add_text(struct sites *sites, const struct sites_text *text);
+uint32_t sites_add_module(struct sites *sites, const struct gpulimit_module *module);
+uint32_t sites_add(struct sites *sites, uint64_t hash, const struct gpulimit_site *site);
+
+void sites_clear(struct sites *sites);
+
+#endif
