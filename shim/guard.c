@@ -4,5 +4,6 @@
  */
 #include "guard.h"
 
-_Thread_local unsigned guard_depth;
-_Thread_local const void *guard_caller;
+/* Here too: in the unit that defines them, gcc would not look at the declaration. */
+_Thread_local unsigned guard_depth __attribute__((tls_model("initial-exec")));
+_Thread_local const void *guard_caller __attribute__((tls_model("initial-exec")));
