@@ -22,6 +22,10 @@ static const char *const sites_frameworks[] = {
     "*/python3*/contextlib.py",
     "*/python3*/functools.py",
     "<frozen *>",
+    /* Code that torch.compile and numpy make while the program runs. */
+    "*/torchinductor_*",
+    "<eval_with_key>*",
+    "<__array_function__ internals>",
 };
 
 /* Names of modules that every request passes through, whoever makes it. */

@@ -65,6 +65,9 @@ static const struct stack stacks[] = {
      3},
     {{SHIM, "py:/v/site-packages/numba/cuda/api.py", "py:/v/site-packages/torchvision/m.py"}, 2, 2},
     {{SHIM, "py:/srv/torch/train.py"}, 1, 1}, /* a folder of that name is not the framework */
+    {{SHIM, "py:/tmp/torchinductor_anna/ab/cabc.py", "py:<eval_with_key>.7", "py:/srv/train.py"},
+     3,
+     3},
     /* Nothing but the framework in Python: native. */
     {{SHIM, DRIVER, RUNTIME, "/x/libtorch_cuda.so", "py:" TORCH, "py:<frozen runpy>"}, 3, 4},
     /* No Python. */
