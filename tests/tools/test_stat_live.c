@@ -28,6 +28,14 @@
 
 static char test_pid[16];
 
+/* Where memory is asked for that a test looks for by this name. */
+__attribute__((noinline)) static int test_hoard(CUdeviceptr *pointer)
+{
+    int result = (int)cuMemAlloc_v2(pointer, 4 * FIXTURE_MIB);
+
+    return result != 0 ? -1 : 0; /* no tail call, which would leave no frame */
+}
+
 /* Large and small linear memory, a pool that keeps more than is in use, managed memory, which
  * counts but is in nobody's figure, and streams; then an allocation so late that the library looks
  * at what else there is. */
@@ -53,7 +61,7 @@ static int test_set_up(void **state)
         }
     }
     usleep(200000);
-    return cuMemAlloc_v2(&pointers[4], 4 * FIXTURE_MIB) ? -1 : 0;
+    return test_hoard(&pointers[4]);
 }
 
 static void test_read_device(const char *const names[], json_int_t figures[])
@@ -119,12 +127,33 @@ static void test_lines_of_allocs_add_up_to_what_is_charged(void **state)
     tool_forget(&result);
 }
 
+static void test_an_allocation_is_put_down_to_the_function_that_asked(void **state)
+{
+    /* Without libdw a native frame is an address of this program's. */
+    const char *site = getenv("TOOLS_HAVE_SYMBOLS") ? " test_hoard\n" : " test_stat_live+0x";
+    struct tool_result result;
+    const char *stack;
+
+    (void)state;
+    TOOL_RUN(&result, STAT, "allocs", "-n", "-p", test_pid);
+    assert_non_null(strstr(result.out, site));
+    tool_forget(&result);
+
+    TOOL_RUN(&result, STAT, "allocs", "--by", "size", "-v", "-p", test_pid);
+    stack = strstr(result.out, "      4M in 1 by\n");
+    assert_non_null(stack);
+    assert_non_null(strstr(stack, "/test_stat_live+0x"));
+    assert_null(strstr(stack, "libgpulimit")); /* the stack begins with who called it */
+    tool_forget(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_that_the_gpu_holds_is_charged_and_nothing_untracked),
         cmocka_unit_test(test_truth_is_nvmls),
         cmocka_unit_test(test_lines_of_allocs_add_up_to_what_is_charged),
+        cmocka_unit_test(test_an_allocation_is_put_down_to_the_function_that_asked),
     };
 
     return cmocka_run_group_tests(tests, test_set_up, folder_close);
