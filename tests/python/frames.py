@@ -54,10 +54,6 @@ def same(library=HELD):
     return len(seen)
 
 
-class Body:
-    DEPTH = same()  # in the body of a class
-
-
 class Reader:
     def method(self):
         return same()
@@ -86,7 +82,11 @@ class Frames(unittest.TestCase):
         for library in HELD, FREE:
             self.assertGreater((lambda: same(library))(), 2)
         self.assertGreater(Reader() + 1, 4)
-        self.assertGreater(Body.DEPTH, 1)
+
+        class Body:
+            DEPTH = same()
+
+        self.assertGreater(Body.DEPTH, 2)
 
     def test_generators_comprehensions_and_what_c_code_calls(self):
         def generator():
@@ -115,6 +115,11 @@ class Frames(unittest.TestCase):
             callback = CALLBACK(lambda: depths.append(same(library)))
             library.probe_call(callback)
             self.assertGreater(depths[0], 1)
+
+        def deeper(depth):
+            return max(map(deeper, [depth - 1])) if depth else same()
+
+        self.assertEqual(deeper(100), MOST)
 
     def test_lines_of_calls_that_go_over_several_lines_and_back(self):
         def three(*arguments):
@@ -229,7 +234,10 @@ class Frames(unittest.TestCase):
     def test_a_forked_child_has_the_frames_of_the_thread_that_forked(self):
         child = os.fork()
         if child == 0:
-            os._exit(0 if same() > 2 and same(FREE) > 2 else 1)
+            try:
+                os._exit(0 if same() > 2 and same(FREE) > 2 else 1)
+            finally:
+                os._exit(1)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
 
     def test_another_interpreter_in_the_process_does_no_harm(self):
