@@ -5,18 +5,25 @@
  */
 #include "native_chain.h"
 
+#ifndef CHAIN_PAD
+#define CHAIN_PAD 16 /* bytes on the stack: two objects that differ in nothing but the frame */
+#endif
+
 int chain_data = 1; /* lies in a segment without code */
 
 static void (*chain_unload)(void *);
 static void *chain_unload_argument;
 
 /* What follows each call keeps it from becoming a jump. */
-#define CHAIN_STAY() __asm__ volatile("" ::: "memory")
+#define CHAIN_STAY()     __asm__ volatile("" ::: "memory")
+#define CHAIN_KEEP(_pad) __asm__ volatile("" ::"r"(_pad) : "memory")
 
 __attribute__((noinline)) void chain_inner(void (*reached)(void *), void *argument)
 {
+    char pad[CHAIN_PAD];
+    CHAIN_KEEP(pad);
     reached(argument);
-    CHAIN_STAY();
+    CHAIN_KEEP(pad);
 }
 
 __attribute__((noinline)) void chain_middle(void (*reached)(void *), void *argument)
@@ -38,6 +45,21 @@ __attribute__((noinline)) void chain_deep(void (*reached)(void *), void *argumen
     else
         chain_deep(reached, argument, depth - 1);
     CHAIN_STAY();
+}
+
+#pragma GCC diagnostic ignored "-Walloca"
+
+/* A frame that is more aligned than the stack, and of no fixed size: gcc finds its end by a
+ * register of its own, and says in an expression where that is. */
+__attribute__((noinline)) void chain_aligned(void (*reached)(void *), void *argument, size_t size)
+{
+    _Alignas(64) char pad[64];
+    char *more = __builtin_alloca(size);
+    CHAIN_KEEP(pad);
+    CHAIN_KEEP(more);
+    reached(argument);
+    CHAIN_KEEP(pad);
+    CHAIN_KEEP(more);
 }
 
 void chain_at_unload(void (*reached)(void *), void *argument)

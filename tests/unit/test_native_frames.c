@@ -4,25 +4,26 @@
  * that are left out, as the library's are in it. What is left are the frames of native_chain.c,
  * which it opens at run time, and of the C library.
  *
+ * Most tests run twice, with the fast walk and with the C library's: a caller in code that belongs
+ * to no object makes the fast one give up.
+ *
  *   usage: test_native_frames CHAIN
  */
 #include "unit.h"
 
-#include "native_chain.h"
-#include "native_frames.h"
+#include "native_fixture.h"
 
 #include "../cannot.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
+
+enum { THREADS = 4, CAPTURES = 500 };
+
+static const char *chain_path;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { LEAST_STACK = 1 << 20 }; /* the sanitizers themselves want more */
@@ -30,96 +31,21 @@ enum { LEAST_STACK = 1 << 20 }; /* the sanitizers themselves want more */
 enum { LEAST_STACK = 16384 };
 #endif
 
-enum { ASKED = 14, CHAIN_FRAMES = 3, THREADS = 4, CAPTURES = 500 };
-
-static const char *chain_path;
-
-static struct {
-    void *handle;
-    __typeof__(chain_outer) *outer, *middle, *inner;
-    __typeof__(chain_deep) *deep;
-    __typeof__(chain_at_unload) *at_unload;
-} chain;
-
-struct capture {
-    unsigned most, count;
-    uint64_t addresses[NATIVE_FRAMES_MOST + 2];
-};
-
-/* The function that a return address lies in. */
-static void *function_of(uint64_t address)
-{
-    Dl_info info;
-    return address && dladdr((void *)(uintptr_t)(address - 1), &info) ? info.dli_saddr : NULL;
-}
-
-static bool is_chain(const uint64_t addresses[CHAIN_FRAMES])
-{
-    return function_of(addresses[0]) == (void *)chain.inner &&
-           function_of(addresses[1]) == (void *)chain.middle &&
-           function_of(addresses[2]) == (void *)chain.outer;
-}
-
-/* Called through the chain; this and what called the chain are frames of this program. */
-static void take(void *argument)
-{
-    struct capture *capture = argument;
-    capture->count = native_frames(capture->addresses, capture->most);
-}
-
-static void take_through_the_chain_again(void *argument)
-{
-    chain.outer(take, argument);
-    __asm__ volatile("" ::: "memory");
-}
-
-static struct capture captured(void)
-{
-    struct capture capture = {.most = ASKED};
-    chain.outer(take, &capture);
-    return capture;
-}
-
-static int open_chain(void **state)
+static int set_up(void **state)
 {
     (void)state;
-    chain.handle = dlopen(chain_path, RTLD_NOW | RTLD_LOCAL);
-    if (!chain.handle)
-        return -1;
-    chain.outer = (__typeof__(chain.outer))dlsym(chain.handle, "chain_outer");
-    chain.middle = (__typeof__(chain.middle))dlsym(chain.handle, "chain_middle");
-    chain.inner = (__typeof__(chain.inner))dlsym(chain.handle, "chain_inner");
-    chain.deep = (__typeof__(chain.deep))dlsym(chain.handle, "chain_deep");
-    chain.at_unload = (__typeof__(chain.at_unload))dlsym(chain.handle, "chain_at_unload");
-    return 0;
+    return open_chain(chain_path);
 }
 
-static int close_chain(void **state)
+static int tear_down(void **state)
 {
     (void)state;
     return dlclose(chain.handle);
 }
 
-/* Runs something in a child of its own, as it wants a process in which nothing has been captured,
- * or is about forks. Returns whether it said true: then the child kills itself, lest a sanitizer
- * miss the threads that a fork does not have. */
-static bool says_true_in_a_child(bool (*run)(void))
-{
-    int status = -1;
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        if (run())
-            raise(SIGKILL);
-        _exit(1);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-}
-
 static void *take_on_a_thread(void *argument)
 {
-    chain.outer(take, argument);
+    call(take_through_the_chain, argument);
     return NULL;
 }
 
@@ -146,29 +72,42 @@ static bool first_capture_keeps_errno(void)
 static void test_the_first_capture_may_be_on_the_least_stack(void **state)
 {
     (void)state;
+    for
+        BOTH_WAYS
     assert_true(says_true_in_a_child(first_capture_on_the_least_stack));
 }
 
 static void test_the_first_capture_and_later_ones_keep_errno(void **state)
 {
     (void)state;
+    for
+        BOTH_WAYS
     assert_true(says_true_in_a_child(first_capture_keeps_errno));
-    assert_true(first_capture_keeps_errno());
-    assert_true(first_capture_keeps_errno());
+    for
+        BOTH_WAYS
+        {
+            assert_true(first_capture_keeps_errno());
+            assert_true(first_capture_keeps_errno());
+        }
 }
 
 static void test_the_callers_return_addresses_come_innermost_first(void **state)
 {
     (void)state;
-    struct capture capture = captured();
-    assert_in_range(capture.count, CHAIN_FRAMES, ASKED);
-    assert_true(is_chain(capture.addresses));
+    for
+        BOTH_WAYS
+        {
+            struct capture capture = captured();
+            assert_in_range(capture.count, CHAIN_FRAMES, ASKED);
+            assert_true(is_chain(capture.addresses));
+        }
 }
 
 static void test_the_same_place_gives_the_same_frames_and_another_others(void **state)
 {
     struct capture capture[3];
     (void)state;
+    is_slow = false;
     for (int i = 0; i < 2; i++)
         capture[i] = captured();
     capture[2] = (struct capture){.most = ASKED};
@@ -185,7 +124,8 @@ static void test_frames_of_this_object_are_left_out_wherever_they_stand(void **s
     struct capture capture = {.most = ASKED};
     Dl_info own, found;
     (void)state;
-    chain.outer(take_through_the_chain_again, &capture);
+    is_slow = false;
+    chain.outer(take_through_the_chain, &capture);
     assert_in_range(capture.count, 2 * CHAIN_FRAMES, ASKED);
     assert_true(is_chain(capture.addresses));
     assert_true(is_chain(capture.addresses + CHAIN_FRAMES));
@@ -212,15 +152,25 @@ static void take_ten_below(void *argument)
     __asm__ volatile("" ::: "memory");
 }
 
+static void take_ten_below_the_chain(void *argument)
+{
+    chain.outer(take_ten_below, argument);
+    __asm__ volatile("" ::: "memory");
+}
+
 static void test_more_of_our_own_frames_than_foreseen_cost_none_of_the_others(void **state)
 {
-    struct capture shallow = {.most = CHAIN_FRAMES}, deep = {.most = CHAIN_FRAMES};
     (void)state;
-    chain.outer(take, &shallow);
-    chain.outer(take_ten_below, &deep);
-    assert_true(is_chain(shallow.addresses));
-    assert_int_equal(deep.count, CHAIN_FRAMES);
-    assert_true(is_chain(deep.addresses));
+    for
+        BOTH_WAYS
+        {
+            struct capture shallow = {.most = CHAIN_FRAMES + 1}, deep = {.most = CHAIN_FRAMES + 1};
+            call(take_through_the_chain, &shallow);
+            call(take_ten_below_the_chain, &deep);
+            assert_true(is_chain(shallow.addresses));
+            assert_int_equal(deep.count, shallow.count);
+            assert_true(is_chain(deep.addresses));
+        }
 }
 
 static void test_no_more_frames_come_than_were_asked_for(void **state)
@@ -261,13 +211,18 @@ static void test_threads_capture_at_once(void **state)
     struct capture capture[THREADS];
     pthread_t threads[THREADS];
     (void)state;
-    for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, take_many_on_a_thread, &capture[i]), 0);
-    for (int i = 0; i < THREADS; i++) {
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
-        assert_in_range(capture[i].count, CHAIN_FRAMES, ASKED);
-        assert_true(is_chain(capture[i].addresses));
-    }
+    for
+        BOTH_WAYS
+        {
+            for (int i = 0; i < THREADS; i++)
+                assert_int_equal(
+                    pthread_create(&threads[i], NULL, take_many_on_a_thread, &capture[i]), 0);
+            for (int i = 0; i < THREADS; i++) {
+                assert_int_equal(pthread_join(threads[i], NULL), 0);
+                assert_in_range(capture[i].count, CHAIN_FRAMES, ASKED);
+                assert_true(is_chain(capture[i].addresses));
+            }
+        }
 }
 
 static bool captures(void)
@@ -283,10 +238,14 @@ static void test_a_child_captures_that_was_forked_amid_captures(void **state)
     struct capture capture = {0};
     pthread_t thread;
     (void)state;
-    assert_int_equal(pthread_create(&thread, NULL, take_many_on_a_thread, &capture), 0);
-    for (int i = 0; i < 10; i++)
-        assert_true(says_true_in_a_child(captures));
-    assert_int_equal(pthread_join(thread, NULL), 0);
+    for
+        BOTH_WAYS
+        {
+            assert_int_equal(pthread_create(&thread, NULL, take_many_on_a_thread, &capture), 0);
+            for (int i = 0; i < 10; i++)
+                assert_true(says_true_in_a_child(captures));
+            assert_int_equal(pthread_join(thread, NULL), 0);
+        }
 }
 
 static void take_and_find(void *argument)
@@ -304,13 +263,19 @@ static void test_a_destructor_captures_as_its_object_is_unloaded(void **state)
     (void)state;
     chain.at_unload(take_and_find, &capture);
     assert_int_equal(dlclose(chain.handle), 0);
-    assert_int_equal(open_chain(state), 0);
+    assert_int_equal(open_chain(chain_path), 0);
     assert_in_range(capture.count, CHAIN_FRAMES, ASKED);
+}
+
+static void take_and_find_through_the_chain(void *argument)
+{
+    chain.outer(take_and_find, argument);
+    __asm__ volatile("" ::: "memory");
 }
 
 static void take_at_the_end_of_a_thread(void *argument)
 {
-    chain.outer(take_and_find, argument);
+    call(take_and_find_through_the_chain, argument);
 }
 
 static void *end_with_a_key(void *argument)
@@ -328,46 +293,32 @@ static void test_the_destructor_of_a_thread_captures(void **state)
     void *arguments[] = {&key, &capture};
     (void)state;
     assert_int_equal(pthread_key_create(&key, take_at_the_end_of_a_thread), 0);
-    assert_int_equal(pthread_create(&thread, NULL, end_with_a_key, arguments), 0);
-    assert_int_equal(pthread_join(thread, NULL), 0);
+    for
+        BOTH_WAYS
+        {
+            capture.count = 0;
+            assert_int_equal(pthread_create(&thread, NULL, end_with_a_key, arguments), 0);
+            assert_int_equal(pthread_join(thread, NULL), 0);
+            assert_in_range(capture.count, CHAIN_FRAMES, ASKED);
+        }
     pthread_key_delete(key);
-    assert_in_range(capture.count, CHAIN_FRAMES, ASKED);
-}
-
-#if defined(__x86_64__)
-/* A page of code that no object has: sub $8,%rsp; call *%rdx; add $8,%rsp; ret */
-static void *write_code(void)
-{
-    static const uint8_t code[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd2,
-                                   0x48, 0x83, 0xc4, 0x08, 0xc3};
-    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(page, MAP_FAILED);
-    memcpy(page, code, sizeof code);
-    assert_int_equal(mprotect(page, 4096, PROT_READ | PROT_EXEC), 0);
-    return page;
 }
 
 static void test_code_made_at_run_time_is_a_frame_but_in_no_module(void **state)
 {
     struct capture capture = {.most = ASKED};
     struct native_module module;
-    void *page = write_code();
-    void (*jump)(void *, void *, void (*)(void *)) =
-        (void (*)(void *, void *, void (*)(void *)))page;
     (void)state;
-    jump(&capture, NULL, take);
+    if (!IS_SLOW_KNOWN) {
+        CANNOT_BE_SEEN("the code is written for x86-64");
+        return;
+    }
+    is_slow = true;
+    call(take, &capture);
     assert_true(capture.count >= 1);
-    assert_int_equal(capture.addresses[0], (uintptr_t)page + 6);
+    assert_int_equal(capture.addresses[0], (uintptr_t)code_page + CODE_RETURNS_TO);
     assert_false(native_module_of(capture.addresses[0], &module));
-    munmap(page, 4096);
 }
-#else
-static void test_code_made_at_run_time_is_a_frame_but_in_no_module(void **state)
-{
-    (void)state;
-    CANNOT_BE_SEEN("the code is written for x86-64");
-}
-#endif
 
 int main(int argc, char **argv)
 {
@@ -390,5 +341,5 @@ int main(int argc, char **argv)
         return 2;
     }
     chain_path = argv[1];
-    return cmocka_run_group_tests_name("native_frames", tests, open_chain, close_chain);
+    return cmocka_run_group_tests_name("native_frames", tests, set_up, tear_down);
 }
