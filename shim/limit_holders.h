@@ -32,7 +32,9 @@ void limit_holders_add(struct limit_holders *holders, const char *text, uint64_t
 /* Adds what the driver takes for itself, at last: named beside the largest, however small. */
 void limit_holders_add_overhead(struct limit_holders *holders, uint64_t bytes);
 
-/* The holders of a device at this moment, by kind of memory. */
+/* The holders of a device at this moment, by kind of memory, and by call site, where sites are
+ * recorded: what no live allocation holds is then named after its kind. */
 void limit_holders_by_kind(unsigned device, struct limit_holders *holders);
+void limit_holders_by_site(unsigned device, struct limit_holders *holders);
 
 #endif

@@ -27,23 +27,23 @@ static uint32_t limit_find_site(uint64_t hash)
     return number;
 }
 
-static uint32_t limit_add_text(const struct python_text *from)
+static uint32_t limit_add_text(const struct sites_text *text)
 {
-    struct sites_text text = {{0}};
-    python_text_copy(text.text, sizeof text.text - 1, from);
-    uint32_t number = sites_add_text(&books_lock()->sites, &text);
+    uint32_t number = sites_add_text(&books_lock()->sites, text);
     books_unlock();
     return number;
 }
 
 /* Without the lock: the loader is asked, and whoever has its lock may want ours. */
-static struct gpulimit_frame limit_describe_native(uint64_t address)
+static struct gpulimit_frame limit_describe_native(uint64_t address, struct site_name *name)
 {
     struct native_module found;
     struct gpulimit_module module = {0};
     struct gpulimit_frame frame = {.kind = GPULIMIT_FRAME_NATIVE, .place = address};
-    if (!native_module_of(address - 1, &found)) /* in the call, not behind it */
+    if (!native_module_of(address - 1, &found)) { /* in the call, not behind it */
+        site_name_add_native(name, "", address);
         return frame;
+    }
     module.start = found.start;
     module.end = found.end;
     module.build_id_bytes = found.build_id_bytes;
@@ -53,15 +53,21 @@ static struct gpulimit_frame limit_describe_native(uint64_t address)
     frame.place = address - found.bias;
     frame.file = sites_add_module(&books_lock()->sites, &module);
     books_unlock();
+    site_name_add_native(name, module.path, frame.place);
     return frame;
 }
 
-static struct gpulimit_frame limit_describe_python(const struct python_frame *frame)
+static struct gpulimit_frame limit_describe_python(const struct python_frame *from,
+                                                   struct site_name *name)
 {
+    struct sites_text file = {{0}}, function = {{0}};
+    python_text_copy(file.text, sizeof file.text - 1, &from->file);
+    python_text_copy(function.text, sizeof function.text - 1, &from->function);
+    site_name_add_python(name, file.text, function.text, (uint32_t)from->line);
     return (struct gpulimit_frame){.kind = GPULIMIT_FRAME_PYTHON,
-                                   .file = limit_add_text(&frame->file),
-                                   .place = (uint64_t)limit_add_text(&frame->function) << 32 |
-                                            (uint32_t)frame->line};
+                                   .file = limit_add_text(&file),
+                                   .place = (uint64_t)limit_add_text(&function) << 32 |
+                                            (uint32_t)from->line};
 }
 
 static uint32_t limit_add_site(uint64_t hash, const struct sites_stack *stack)
@@ -69,12 +75,13 @@ static uint32_t limit_add_site(uint64_t hash, const struct sites_stack *stack)
     struct gpulimit_site site = {.native_count = (uint16_t)stack->native_count,
                                  .python_count = (uint16_t)stack->python_count};
     struct gpulimit_frame *frame = site.frames;
+    struct site_name name = {{0}, {0}, {0}, {0}};
     for (unsigned i = 0; i < stack->native_count; i++)
-        *frame++ = limit_describe_native(stack->native[i]);
+        *frame++ = limit_describe_native(stack->native[i], &name);
     for (unsigned i = 0; i < stack->python_count; i++)
-        *frame++ = limit_describe_python(&stack->python[i]);
+        *frame++ = limit_describe_python(&stack->python[i], &name);
     struct books *books = books_lock();
-    uint32_t number = sites_add(&books->sites, hash, &site);
+    uint32_t number = sites_add(&books->sites, hash, &site, site_name_best(&name));
     books_unlock();
     return number;
 }
@@ -112,4 +119,16 @@ uint32_t limit_site(uint64_t bytes)
     uint32_t number = stack.native_count + stack.python_count > 0 ? limit_site_of(&stack) : 0;
     errno = saved;
     return number;
+}
+
+const char *limit_asker(void)
+{
+    const char *name = NULL;
+    uint32_t number = limit_site(UINT64_MAX);
+    const struct books *books = books_lock();
+    if (number > 0 && number <= SITES_MOST && books->sites.called &&
+        books->sites.called[number].name[0] != '\0')
+        name = books->sites.called[number].name;
+    books_unlock();
+    return name;
 }

@@ -12,4 +12,8 @@
  * not recorded. */
 uint32_t limit_site(uint64_t bytes);
 
+/* The name of the call site of the call that a hook is in, as site_name.h has it; NULL unknown. It
+ * stays until a fork. */
+const char *limit_asker(void);
+
 #endif

@@ -7,6 +7,7 @@
 #include "region.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 static uint64_t sites_mix(uint64_t hash, uint64_t word)
 {
@@ -79,13 +80,27 @@ uint32_t sites_add_module(struct sites *sites, const struct gpulimit_module *mod
     return number;
 }
 
-uint32_t sites_add(struct sites *sites, uint64_t hash, const struct gpulimit_site *site)
+/* One mapping, of which only what is written takes memory: names are pointed at. */
+static void sites_call(struct sites *sites, uint32_t number, const char *name)
+{
+    if (!sites->called) {
+        void *memory = mmap(NULL, (SITES_MOST + 1) * sizeof *sites->called, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        sites->called = memory == MAP_FAILED ? NULL : memory;
+    }
+    if (sites->called && number <= SITES_MOST)
+        memcpy(sites->called[number].name, name, strnlen(name, SITE_NAME_BYTES - 1));
+}
+
+uint32_t sites_add(struct sites *sites, uint64_t hash, const struct gpulimit_site *site,
+                   const char *name)
 {
     uint32_t number = sites_find(sites, hash);
     if (number != 0 || sites->sites == SITES_MOST || !table_set(&sites->by_stack, hash, 0))
         return number;
     number = sites_number(&sites->sites, GPULIMIT_SECTION_SITES, site);
     table_set(&sites->by_stack, hash, number);
+    sites_call(sites, number, name);
     return number;
 }
 
@@ -94,5 +109,7 @@ void sites_clear(struct sites *sites)
     table_clear(&sites->by_stack);
     table_clear(&sites->by_text);
     table_clear(&sites->by_module);
+    if (sites->called)
+        munmap(sites->called, (SITES_MOST + 1) * sizeof *sites->called);
     *sites = (struct sites){0};
 }

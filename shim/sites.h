@@ -11,6 +11,7 @@
 #define SHIM_SITES_H
 
 #include "python_frames.h"
+#include "site_name.h"
 #include "table.h"
 
 #include "gpulimit/region.h"
@@ -40,6 +41,10 @@ struct sites {
     struct table by_text;   /* hash -> number */
     struct table by_module; /* start -> number */
     uint32_t sites, texts, modules;
+    struct sites_called {
+        char name[SITE_NAME_BYTES];
+        uint64_t bytes, count; /* for a sum over the entries of a device */
+    } * called; /* by number, SITES_MOST + 1 of them, where they stay; NULL: no memory */
 };
 
 /* A number that differs, in all likelihood, where stacks do. Never 0. */
@@ -52,7 +57,8 @@ uint32_t sites_find(const struct sites *sites, uint64_t hash);
  * no room for more. */
 uint32_t sites_add_text(struct sites *sites, const struct sites_text *text);
 uint32_t sites_add_module(struct sites *sites, const struct gpulimit_module *module);
-uint32_t sites_add(struct sites *sites, uint64_t hash, const struct gpulimit_site *site);
+uint32_t sites_add(struct sites *sites, uint64_t hash, const struct gpulimit_site *site,
+                   const char *name);
 
 void sites_clear(struct sites *sites);
 

@@ -6,6 +6,7 @@
 #include "tell.h"
 
 #include "limit_books.h"
+#include "limit_sites.h"
 #include "refusal.h"
 
 #include <errno.h>
@@ -64,8 +65,9 @@ static void tell_describe(struct refusal *refusal, const struct ticket *ticket, 
         .command = prctl(PR_GET_NAME, command) == 0 ? command : "?",
         .pid = getpid(),
         .has_ledger = region_path()[0] != '\0',
+        .asked_by = limit_asker(),
     };
-    limit_holders_by_kind(ticket->device, &refusal->holders);
+    limit_holders_by_site(ticket->device, &refusal->holders);
     refusal->knows_card_free = start_driver()->card_free(ticket->device, &refusal->card_free_bytes);
 }
 

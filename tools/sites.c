@@ -8,31 +8,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Files of Python that ask for memory on behalf of whoever called them. */
-static const char *const sites_frameworks[] = {
-    "*-packages/torch/*",
-    "*-packages/jax/*",
-    "*-packages/jaxlib/*",
-    "*-packages/cupy/*",
-    "*-packages/cupy_backends/*",
-    "*-packages/numba/*",
-    "*-packages/numba_cuda/*",
-    "*-packages/numpy/*",
-    /* Decorators that frameworks wrap the program's functions with pass through these. */
-    "*/python3*/contextlib.py",
-    "*/python3*/functools.py",
-    "<frozen *>",
-    /* Code that torch.compile and numpy make while the program runs. */
-    "*/torchinductor_*",
-    "<eval_with_key>*",
-    "<__array_function__ internals>",
-};
-
-/* Names of modules that every request passes through, whoever makes it. */
-static const char *const sites_passages[] = {
-    "libgpulimit*", "libcuda.so*",  "libcudart*",  "libcuda-*",     "libcudadebugger*",
-    "libnvidia*",   "libc.so*",     "libc-[0-9]*", "ld-linux*.so*", "ld-[0-9]*.so",
-    "libdl.so*",    "libdl-[0-9]*", "libpthread*",
+/* frames.def, taken apart by kind. */
+static const struct {
+    enum { FRAMEWORK, PASSAGE } kind;
+    const char *pattern;
+} sites_patterns[] = {
+#define FRAME(_kind, _pattern, _text) {_kind, _pattern},
+#include "gpulimit/tbl/frames.def"
 };
 
 uint32_t sites_get_count(const struct gpulimit_site *site)
@@ -57,22 +39,20 @@ struct sites_frame sites_get_frame(const struct gpulimit_ledger *ledger,
     return frame;
 }
 
-static bool sites_matches(const char *text, const char *const patterns[], size_t count)
+static bool sites_matches(const char *text, int kind)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (fnmatch(patterns[i], text, 0) == 0) {
+    for (size_t i = 0; i < sizeof(sites_patterns) / sizeof(sites_patterns[0]); i++) {
+        if ((int)sites_patterns[i].kind == kind &&
+            fnmatch(sites_patterns[i].pattern, text, 0) == 0) {
             return true;
         }
     }
     return false;
 }
 
-#define SITES_MATCHES(text, patterns)                                                              \
-    sites_matches(text, patterns, sizeof(patterns) / sizeof((patterns)[0]))
-
 static bool sites_is_own_python(const struct sites_frame *frame)
 {
-    return frame->kind == GPULIMIT_FRAME_PYTHON && !SITES_MATCHES(frame->file, sites_frameworks);
+    return frame->kind == GPULIMIT_FRAME_PYTHON && !sites_matches(frame->file, FRAMEWORK);
 }
 
 /* A module that nobody knows is none that every request passes through. */
@@ -82,7 +62,7 @@ static bool sites_is_own_native(const struct sites_frame *frame)
     const char *slash = strrchr(path, '/');
 
     return frame->kind == GPULIMIT_FRAME_NATIVE &&
-           !SITES_MATCHES(slash ? slash + 1 : path, sites_passages);
+           !sites_matches(slash ? slash + 1 : path, PASSAGE);
 }
 
 static bool sites_is_python(const struct sites_frame *frame)

@@ -149,15 +149,28 @@ static void test_a_refusal_says_who_holds_and_the_end_says_how_it_went(void **st
     program_assert_ok(&program);
     assert_non_null(strstr(program.err, "gpulimit: refused 500 MiB on GPU 0: 664 MiB of the limit "
                                         "of 1024 MiB in use, 360 MiB left (GPU_LIMIT_MB=1024).\n"));
-    assert_non_null(strstr(program.err,
-                           "gpulimit:   held by cuMemAlloc, cuMemAllocPitch 600 MiB (1 "
-                           "allocation); overhead: context, code, streams 64 MiB.\n"));
+    assert_non_null(strstr(program.err, "gpulimit:   asked for by test_preload_messages+0x"));
+    assert_non_null(strstr(program.err, " (cuMemAlloc_v2) in process "));
+    assert_non_null(strstr(program.err, "gpulimit:   held by test_preload_messages+0x"));
+    assert_non_null(strstr(program.err, " 600 MiB (1 allocation); overhead: context, code, "
+                                        "streams 64 MiB.\n"));
     static const char last[] = "gpulimit: GPU 0 peak 664 of 1024 MiB, 2 requests refused (1 later "
                                "succeeded).\n";
     size_t length = strlen(program.err);
     assert_true(length > sizeof last);
     assert_string_equal(program.err + length - (sizeof last - 1), last);
     assert_int_equal(program_lines(program.err), 7); /* and nothing else, of either process */
+}
+
+static void test_without_stacks_a_refusal_names_the_call_and_the_kinds(void **state)
+{
+    (void)state;
+    PLAY("refusals", "GPU_LIMIT_VERBOSE=1", "GPU_LIMIT_STACKS=off");
+    program_assert_ok(&program);
+    assert_non_null(strstr(program.err, "gpulimit:   asked for by cuMemAlloc_v2 in process "));
+    assert_non_null(strstr(program.err,
+                           "gpulimit:   held by cuMemAlloc, cuMemAllocPitch 600 MiB (1 "
+                           "allocation).\n"));
 }
 
 static void test_a_closed_standard_error_changes_nothing(void **state)
@@ -176,6 +189,7 @@ int main(int count, char **words)
         cmocka_unit_test(test_messages_go_where_they_are_sent),
         cmocka_unit_test(test_wrong_place_for_messages_is_told_on_stderr),
         cmocka_unit_test(test_a_refusal_says_who_holds_and_the_end_says_how_it_went),
+        cmocka_unit_test(test_without_stacks_a_refusal_names_the_call_and_the_kinds),
         cmocka_unit_test(test_a_closed_standard_error_changes_nothing),
     };
     if (count > 1)

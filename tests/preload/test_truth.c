@@ -248,7 +248,7 @@ static void test_the_message_names_both_ways_out(void **state)
     program_assert_ok(&program);
     assert_non_null(strstr(program.err, "gpulimit: refused a context of 64 MiB on GPU 0: "
                                         "larger than the whole limit of 32 MiB"));
-    assert_non_null(strstr(program.err, "asked for by cuCtxCreate_v2"));
+    assert_non_null(strstr(program.err, " (cuCtxCreate_v2) in process "));
     assert_non_null(strstr(program.err, "set GPU_LIMIT_MB to 64 or more, or "
                                         "GPU_LIMIT_COUNT=allocations"));
 }

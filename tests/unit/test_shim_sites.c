@@ -39,13 +39,13 @@ static void test_a_site_has_one_number(void **state)
     struct gpulimit_site site = {.native_count = 1};
     (void)state;
     assert_int_equal(sites_find(&sites, 42), 0);
-    assert_int_equal(sites_add(&sites, 42, &site), 1);
-    assert_int_equal(sites_add(&sites, 43, &site), 2);
-    assert_int_equal(sites_add(&sites, 42, &site), 1); /* another thread was first */
+    assert_int_equal(sites_add(&sites, 42, &site, "here"), 1);
+    assert_int_equal(sites_add(&sites, 43, &site, "here"), 2);
+    assert_int_equal(sites_add(&sites, 42, &site, "here"), 1); /* another thread was first */
     assert_int_equal(sites_find(&sites, 43), 2);
     sites_clear(&sites);
     assert_int_equal(sites_find(&sites, 42), 0);
-    assert_int_equal(sites_add(&sites, 43, &site), 1);
+    assert_int_equal(sites_add(&sites, 43, &site, "here"), 1);
     sites_clear(&sites);
 }
 
@@ -72,8 +72,8 @@ static void test_there_is_an_end_to_what_is_kept(void **state)
     struct sites_text text = {""};
     (void)state;
     for (uint32_t i = 1; i <= SITES_MOST; i++)
-        assert_int_equal(sites_add(&sites, i, &site), i);
-    assert_int_equal(sites_add(&sites, SITES_MOST + 1, &site), 0);
+        assert_int_equal(sites_add(&sites, i, &site, "here"), i);
+    assert_int_equal(sites_add(&sites, SITES_MOST + 1, &site, "here"), 0);
     assert_int_equal(sites_find(&sites, SITES_MOST + 1), 0);
     for (uint32_t i = 1; i <= SITES_TEXTS_MOST; i++) {
         memcpy(text.text, &i, sizeof i);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a person would call a call site, in a few words: the innermost line of the program's own
+ * ("train.py:88 forward"), or the innermost module that is neither driver nor runtime. Frames are
+ * told one by one, innermost first, native ones before Python's. By the rule of frames.def, as the
+ * tool names them.
+ *
+ * Pure, but for what it is given. Any thread.
+ */
+#ifndef SHIM_SITE_NAME_H
+#define SHIM_SITE_NAME_H
+
+#include <stdint.h>
+
+enum { SITE_NAME_BYTES = 64 };
+
+/* Zero-initialised at first. */
+struct site_name {
+    char own_python[SITE_NAME_BYTES], any_python[SITE_NAME_BYTES];
+    char own_native[SITE_NAME_BYTES], any_native[SITE_NAME_BYTES];
+};
+
+void site_name_add_python(struct site_name *name, const char *file, const char *function,
+                          uint32_t line);
+/* path: of the module, "" if the address lies in none. */
+void site_name_add_native(struct site_name *name, const char *path, uint64_t place);
+
+/* The best of all that was told; "" if nothing was. */
+const char *site_name_best(const struct site_name *name);
+
+#endif
