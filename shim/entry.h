@@ -6,7 +6,7 @@
  *   2. driver_...     where the memory goes; what the driver will refuse anyway passes straight
  *   3. limit_reserve  refused: answer out of memory, the driver is not called
  *   4. real.<symbol>
- *   5. limit_commit   or limit_cancel, if the driver refused; committed too late for the limit, it
+ *   5. limit_commit   or entry_cancel, if the driver refused; committed too late for the limit, it
  *                     is freed again and limit_give_up says so
  *   6. guard_leave    then the driver's result, unchanged
  *
@@ -19,7 +19,9 @@
 #define SHIM_ENTRY_H
 
 #include "guard.h"
+#include "limit.h"
 #include "real.h"
+#include "tell.h"
 
 /* Returns true for the program's own call, which must end with guard_leave or entry_pass. */
 __attribute__((always_inline)) static inline bool entry_enter(void)
@@ -37,6 +39,14 @@ static inline CUresult entry_pass(CUresult result)
 {
     guard_leave();
     return result;
+}
+
+/* The driver has not allocated, and answers so. */
+static inline void entry_cancel(struct ticket *ticket, CUresult result)
+{
+    limit_cancel(ticket);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        tell_driver_refusal(ticket);
 }
 
 #endif

@@ -65,7 +65,7 @@ CUresult CUDAAPI cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIP
     CUarray created = NULL;
     CUresult result = real.cuArray3DCreate_v2(&created, pAllocateArray);
     if (result != CUDA_SUCCESS) {
-        limit_cancel(&ticket);
+        entry_cancel(&ticket, result);
     } else if (!limit_commit(&ticket, (uint64_t)created, bytes)) {
         real.cuArrayDestroy(created);
         limit_give_up(&ticket);
@@ -97,7 +97,7 @@ CUresult CUDAAPI cuArray3DCreate(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR
     CUarray created = NULL;
     CUresult result = real.cuArray3DCreate(&created, pAllocateArray);
     if (result != CUDA_SUCCESS) {
-        limit_cancel(&ticket);
+        entry_cancel(&ticket, result);
     } else if (!limit_commit(&ticket, (uint64_t)created, bytes)) {
         real.cuArrayDestroy(created);
         limit_give_up(&ticket);
@@ -127,7 +127,7 @@ CUresult CUDAAPI cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR 
     CUarray created = NULL;
     CUresult result = real.cuArrayCreate_v2(&created, pAllocateArray);
     if (result != CUDA_SUCCESS) {
-        limit_cancel(&ticket);
+        entry_cancel(&ticket, result);
     } else if (!limit_commit(&ticket, (uint64_t)created, bytes)) {
         real.cuArrayDestroy(created);
         limit_give_up(&ticket);
@@ -157,7 +157,7 @@ CUresult CUDAAPI cuArrayCreate(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR_v1 
     CUarray created = NULL;
     CUresult result = real.cuArrayCreate(&created, pAllocateArray);
     if (result != CUDA_SUCCESS) {
-        limit_cancel(&ticket);
+        entry_cancel(&ticket, result);
     } else if (!limit_commit(&ticket, (uint64_t)created, bytes)) {
         real.cuArrayDestroy(created);
         limit_give_up(&ticket);
@@ -191,7 +191,7 @@ CUresult CUDAAPI cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
     CUmipmappedArray created = NULL;
     CUresult result = real.cuMipmappedArrayCreate(&created, pMipmappedArrayDesc, numMipmapLevels);
     if (result != CUDA_SUCCESS) {
-        limit_cancel(&ticket);
+        entry_cancel(&ticket, result);
     } else if (!limit_commit(&ticket, (uint64_t)created, bytes)) {
         real.cuMipmappedArrayDestroy(created);
         limit_give_up(&ticket);

@@ -26,7 +26,7 @@ CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hS
     CUresult result = real.cuMemAllocAsync(dptr, bytesize, hStream);
     driver_read_pool(pool, &ticket.reading);
     if (result != CUDA_SUCCESS) {
-        limit_cancel(&ticket);
+        entry_cancel(&ticket, result);
     } else if (!limit_commit(&ticket, *dptr, bytesize)) {
         driver_return_to_pool(*dptr, pool);
         limit_give_up(&ticket);
@@ -54,7 +54,7 @@ CUresult CUDAAPI cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUstre
     CUresult result = real.cuMemAllocAsync_ptsz(dptr, bytesize, hStream);
     driver_read_pool(pool, &ticket.reading);
     if (result != CUDA_SUCCESS) {
-        limit_cancel(&ticket);
+        entry_cancel(&ticket, result);
     } else if (!limit_commit(&ticket, *dptr, bytesize)) {
         driver_return_to_pool(*dptr, pool);
         limit_give_up(&ticket);
@@ -82,7 +82,7 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUm
     CUresult result = real.cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream);
     driver_read_pool(pool, &ticket.reading);
     if (result != CUDA_SUCCESS) {
-        limit_cancel(&ticket);
+        entry_cancel(&ticket, result);
     } else if (!limit_commit(&ticket, *dptr, bytesize)) {
         driver_return_to_pool(*dptr, pool);
         limit_give_up(&ticket);
@@ -110,7 +110,7 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize
     CUresult result = real.cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream);
     driver_read_pool(pool, &ticket.reading);
     if (result != CUDA_SUCCESS) {
-        limit_cancel(&ticket);
+        entry_cancel(&ticket, result);
     } else if (!limit_commit(&ticket, *dptr, bytesize)) {
         driver_return_to_pool(*dptr, pool);
         limit_give_up(&ticket);

@@ -75,7 +75,7 @@ CUresult CUDAAPI cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph 
         limit_graph_instantiated((uint64_t)*phGraphExec, &need);
         limit_graph_commit(&ticket, (uint64_t)*phGraphExec);
     } else {
-        limit_cancel(&ticket);
+        entry_cancel(&ticket, result);
     }
     guard_leave();
     return result;
@@ -104,7 +104,7 @@ CUresult CUDAAPI cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec, CUg
         limit_graph_instantiated((uint64_t)*phGraphExec, &need);
         limit_graph_commit(&ticket, (uint64_t)*phGraphExec);
     } else {
-        limit_cancel(&ticket);
+        entry_cancel(&ticket, result);
     }
     guard_leave();
     return result;
@@ -148,7 +148,7 @@ CUresult CUDAAPI cuGraphUpload(CUgraphExec hGraphExec, CUstream hStream)
     if (result == CUDA_SUCCESS)
         limit_graph_commit(&ticket, (uint64_t)hGraphExec);
     else
-        limit_cancel(&ticket);
+        entry_cancel(&ticket, result);
     guard_leave();
     return result;
 }
@@ -169,7 +169,7 @@ CUresult CUDAAPI cuGraphUpload_ptsz(CUgraphExec hGraphExec, CUstream hStream)
     if (result == CUDA_SUCCESS)
         limit_graph_commit(&ticket, (uint64_t)hGraphExec);
     else
-        limit_cancel(&ticket);
+        entry_cancel(&ticket, result);
     guard_leave();
     return result;
 }
@@ -190,7 +190,7 @@ CUresult CUDAAPI cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream)
     if (result == CUDA_SUCCESS)
         limit_graph_commit(&ticket, (uint64_t)hGraphExec);
     else
-        limit_cancel(&ticket);
+        entry_cancel(&ticket, result);
     guard_leave();
     return result;
 }
@@ -211,7 +211,7 @@ CUresult CUDAAPI cuGraphLaunch_ptsz(CUgraphExec hGraphExec, CUstream hStream)
     if (result == CUDA_SUCCESS)
         limit_graph_commit(&ticket, (uint64_t)hGraphExec);
     else
-        limit_cancel(&ticket);
+        entry_cancel(&ticket, result);
     guard_leave();
     return result;
 }

@@ -37,7 +37,7 @@ CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     }
     CUresult result = real.cuMemAlloc_v2(dptr, bytesize);
     if (result != CUDA_SUCCESS) {
-        limit_cancel(&ticket);
+        entry_cancel(&ticket, result);
     } else if (!limit_commit(&ticket, *dptr, bytesize)) {
         real.cuMemFree_v2(*dptr);
         limit_give_up(&ticket);
@@ -63,7 +63,7 @@ CUresult CUDAAPI cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytesize)
     }
     CUresult result = real.cuMemAlloc(dptr, bytesize);
     if (result != CUDA_SUCCESS) {
-        limit_cancel(&ticket);
+        entry_cancel(&ticket, result);
     } else if (!limit_commit(&ticket, *dptr, bytesize)) {
         real.cuMemFree(*dptr);
         limit_give_up(&ticket);
@@ -93,7 +93,7 @@ CUresult CUDAAPI cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wi
     }
     CUresult result = real.cuMemAllocPitch_v2(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
     if (result != CUDA_SUCCESS) {
-        limit_cancel(&ticket);
+        entry_cancel(&ticket, result);
     } else if (!limit_commit(&ticket, *dptr, entry_area(*pPitch, Height))) {
         real.cuMemFree_v2(*dptr);
         limit_give_up(&ticket);
@@ -124,7 +124,7 @@ CUresult CUDAAPI cuMemAllocPitch(CUdeviceptr_v1 *dptr, unsigned int *pPitch,
     }
     CUresult result = real.cuMemAllocPitch(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
     if (result != CUDA_SUCCESS) {
-        limit_cancel(&ticket);
+        entry_cancel(&ticket, result);
     } else if (!limit_commit(&ticket, *dptr, entry_area(*pPitch, Height))) {
         real.cuMemFree(*dptr);
         limit_give_up(&ticket);
@@ -150,7 +150,7 @@ CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned 
     }
     CUresult result = real.cuMemAllocManaged(dptr, bytesize, flags);
     if (result != CUDA_SUCCESS) {
-        limit_cancel(&ticket);
+        entry_cancel(&ticket, result);
     } else if (!limit_commit(&ticket, *dptr, bytesize)) {
         real.cuMemFree_v2(*dptr);
         limit_give_up(&ticket);

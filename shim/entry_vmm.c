@@ -32,7 +32,7 @@ CUresult CUDAAPI cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
     CUmemGenericAllocationHandle created = 0;
     CUresult result = real.cuMemCreate(&created, size, prop, flags);
     if (result != CUDA_SUCCESS) {
-        limit_cancel(&ticket);
+        entry_cancel(&ticket, result);
     } else if (!limit_commit(&ticket, created, size)) {
         real.cuMemRelease(created);
         limit_give_up(&ticket);

@@ -53,6 +53,18 @@ static int play_refusals(void)
     return 0;
 }
 
+/* A card that has less than the limit allows. */
+static int play_full(void)
+{
+    CUdeviceptr address;
+    expect(role_begin() == 0);
+    expect(cuMemAlloc_v2(&address, MIB(200)) == CUDA_SUCCESS);
+    for (unsigned i = 0; i < 3; i++)
+        expect(cuMemAlloc_v2(&address, MIB(600)) == CUDA_ERROR_OUT_OF_MEMORY);
+    expect(preload_device()->denials == 0);
+    return 0;
+}
+
 /* A program that has closed its standard error, as daemons do. */
 static int play_closed(void)
 {
@@ -64,11 +76,10 @@ static int play_closed(void)
     return result == CUDA_ERROR_OUT_OF_MEMORY && errno == 0 ? 0 : 1;
 }
 
-static const struct role roles[] = {{"talk", play_talk},
-                                    {"failing init", play_failing_init},
-                                    {"refusals", play_refusals},
-                                    {"closed", play_closed},
-                                    {0}};
+static const struct role roles[] = {
+    {"talk", play_talk},         {"failing init", play_failing_init},
+    {"refusals", play_refusals}, {"full", play_full},
+    {"closed", play_closed},     {0}};
 
 /* ---- in the test ---- */
 
@@ -173,6 +184,22 @@ static void test_without_stacks_a_refusal_names_the_call_and_the_kinds(void **st
                            "allocation).\n"));
 }
 
+static void test_a_card_that_is_full_below_the_limit_is_said_once(void **state)
+{
+    (void)state;
+    PLAY("full", "GPU_LIMIT_VERBOSE=1", "SIMGPU_MEMORY_MB=512");
+    program_assert_ok(&program);
+    static const char first[] =
+        "gpulimit: the driver, not the limit, refused 600 MiB on GPU 0: the "
+        "card is really full, 312 MiB free of 512 MiB (200 MiB of "
+        "GPU_LIMIT_MB=1024 in use).\n";
+    assert_int_equal(strncmp(program.err, first, sizeof first - 1), 0);
+    assert_int_equal(program_lines(program.err), 3);
+    PLAY("full", "GPU_LIMIT_VERBOSE=0", "SIMGPU_MEMORY_MB=512");
+    program_assert_ok(&program);
+    assert_string_equal(program.err, "");
+}
+
 static void test_a_closed_standard_error_changes_nothing(void **state)
 {
     (void)state;
@@ -190,6 +217,7 @@ int main(int count, char **words)
         cmocka_unit_test(test_wrong_place_for_messages_is_told_on_stderr),
         cmocka_unit_test(test_a_refusal_says_who_holds_and_the_end_says_how_it_went),
         cmocka_unit_test(test_without_stacks_a_refusal_names_the_call_and_the_kinds),
+        cmocka_unit_test(test_a_card_that_is_full_below_the_limit_is_said_once),
         cmocka_unit_test(test_a_closed_standard_error_changes_nothing),
     };
     if (count > 1)
