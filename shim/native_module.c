@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which loaded object an address lies in: the second half of native_frames.h. By the loader's list,
- * and for names that the loader does not know in full, the main program's among them, by the
- * kernel's.
+ * Which loaded object an address lies in: the second half of native_frames.h. By the loader, and
+ * for names that the loader does not know in full, the main program's among them, by the kernel.
  */
 #include "native_frames.h"
+
+#include "finder.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -128,7 +129,6 @@ static void native_read_module(const struct dl_phdr_info *info, struct native_mo
         native_path_add(module->path, &length, *byte);
 }
 
-/* The loader keeps its list still for as long as this runs: no more than must be. */
 static int native_visit(struct dl_phdr_info *info, size_t size, void *argument)
 {
     const struct native_search *search = argument;
@@ -152,11 +152,37 @@ static int native_visit(struct dl_phdr_info *info, size_t size, void *argument)
     return 1;
 }
 
+/* Asks for one object, and reads the rest from its own headers, as they were mapped. Returns false
+ * if that cannot be. */
+static bool native_find(struct native_search *search, bool *is_found)
+{
+    enum { PAGE = 4096 };
+    struct finder_object object;
+    *is_found = finder_find(search->address, &object);
+    if (!*is_found)
+        return finder_is_there();
+    const ElfW(Ehdr) *header = object.start;
+    if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+        header->e_phentsize != sizeof(ElfW(Phdr)) || header->e_phoff > PAGE ||
+        header->e_phoff + header->e_phnum * sizeof(ElfW(Phdr)) > PAGE)
+        return false;
+    struct dl_phdr_info info = {
+        .dlpi_addr = object.map->l_addr,
+        .dlpi_name = object.map->l_name,
+        .dlpi_phdr = (const void *)((const char *)object.start + header->e_phoff),
+        .dlpi_phnum = header->e_phnum,
+    };
+    *is_found = native_visit(&info, sizeof info, search) != 0;
+    return true;
+}
+
 bool native_module_of(uint64_t address, struct native_module *module)
 {
     int saved_errno = errno;
     struct native_search search = {.address = address, .module = module};
-    bool is_found = dl_iterate_phdr(native_visit, &search) != 0;
+    bool is_found;
+    if (!native_find(&search, &is_found))
+        is_found = dl_iterate_phdr(native_visit, &search) != 0;
     if (is_found && module->path[0] != '/')
         native_path_by_kernel(module);
     errno = saved_errno;

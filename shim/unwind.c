@@ -8,15 +8,14 @@
  */
 #include "unwind.h"
 
-#include "loaded.h"
+#include "finder.h"
 #include "unwind_rules.h"
 #include "unwind_table.h"
 
-#include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>
 
-#if defined(__x86_64__) && defined(DLFO_EH_SEGMENT_TYPE)
+#if defined(__x86_64__)
 
 enum {
     UNWIND_SLOTS_LOG2 = 10,
@@ -29,8 +28,6 @@ struct unwind_slot {
 } __attribute__((aligned(64)));
 
 static struct unwind_slot unwind_slots[1 << UNWIND_SLOTS_LOG2];
-
-typedef __typeof__(_dl_find_object) *unwind_finder;
 
 struct unwind_frame {
     uint64_t address, sp, bp;
@@ -81,30 +78,13 @@ static void unwind_keep(struct unwind_slot *slot, uint64_t address, const void *
     __atomic_store_n(&slot->sequence, sequence + 2, __ATOMIC_RELEASE);
 }
 
-/* The C library's _dl_find_object, which takes no lock; NULL before glibc 2.35. Not by a reference,
- * weak as it may be: the loader of an older one would refuse the whole library. */
-static unwind_finder unwind_find_finder(void)
-{
-    static unwind_finder finder;
-    static bool is_known;
-    if (!__atomic_load_n(&is_known, __ATOMIC_ACQUIRE)) {
-        struct loaded_object libc;
-        unwind_finder found = NULL;
-        if (loaded_find_early("libc.so.6", &libc))
-            found = (unwind_finder)loaded_find_symbol(&libc, "_dl_find_object");
-        __atomic_store_n(&finder, found, __ATOMIC_RELAXED);
-        __atomic_store_n(&is_known, true, __ATOMIC_RELEASE);
-    }
-    return __atomic_load_n(&finder, __ATOMIC_RELAXED);
-}
-
-static struct unwind_rule unwind_find_rule(unwind_finder find, uint64_t address)
+static struct unwind_rule unwind_find_rule(uint64_t address)
 {
     struct unwind_rule rule = {.end = UNWIND_END_UNKNOWN};
-    struct dl_find_object object;
-    if (find((void *)(uintptr_t)(address - 1), &object) != 0 || !object.dlfo_eh_frame)
+    struct finder_object object;
+    if (!finder_find(address - 1, &object) || !object.table)
         return rule;
-    const void *table = object.dlfo_eh_frame;
+    const void *table = object.table;
     struct unwind_slot *slot =
         &unwind_slots[address * 0x9e3779b97f4a7c15u >> (64 - UNWIND_SLOTS_LOG2)];
     if (!unwind_recall(slot, address, table, &rule)) {
@@ -148,14 +128,11 @@ static bool unwind_step(struct unwind_frame *frame, const struct unwind_rule *ru
 bool unwind(bool (*wants_more)(void *argument, uint64_t return_address), void *argument)
 {
     struct unwind_frame frame;
-    unwind_finder find = unwind_find_finder();
-    if (!find)
-        return false;
     /* Here and now, of which the tables tell as of any other place. */
     __asm__ volatile("movq %%rbp, %2\n\tmovq %%rsp, %1\n\tleaq 0(%%rip), %0"
                      : "=&r"(frame.address), "=&r"(frame.sp), "=&r"(frame.bp));
     for (;;) {
-        struct unwind_rule rule = unwind_find_rule(find, frame.address);
+        struct unwind_rule rule = unwind_find_rule(frame.address);
         if (rule.end == UNWIND_END_OF_STACK)
             return true;
         if (rule.end == UNWIND_END_UNKNOWN || !unwind_step(&frame, &rule))

@@ -168,7 +168,7 @@ static void test_more_of_our_own_frames_than_foreseen_cost_none_of_the_others(vo
             call(take_through_the_chain, &shallow);
             call(take_ten_below_the_chain, &deep);
             assert_true(is_chain(shallow.addresses));
-            assert_int_equal(deep.count, shallow.count);
+            assert_in_range(deep.count, CHAIN_FRAMES, shallow.count);
             assert_true(is_chain(deep.addresses));
         }
 }

@@ -7,12 +7,17 @@
  */
 #include "unit.h"
 
+#include "finder.h"
 #include "native_frames.h"
+
+#include "../cannot.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <link.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,16 +45,20 @@ static void *known(const char *name)
     return dlsym(chain, name);
 }
 
-/* Runs something that changes the process in a child. Returns whether it said true. */
+/* Runs something that changes the process in a child. Returns whether it said true: then the child
+ * kills itself, lest a sanitizer miss the threads that a fork does not have. */
 static bool says_true_in_a_child(bool (*run)(void))
 {
     int status = -1;
     fflush(NULL);
     pid_t child = fork();
-    if (child == 0)
-        _exit(run() ? 0 : 1);
+    if (child == 0) {
+        if (run())
+            raise(SIGKILL);
+        _exit(1);
+    }
     assert_int_equal(waitpid(child, &status, 0), child);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
 static void test_no_module_holds_the_heap_a_stack_or_nothing(void **state)
@@ -204,6 +213,43 @@ static void test_of_a_path_that_is_too_long_the_end_is_kept(void **state)
     assert_true(is_kept);
 }
 
+static bool finds_the_chain(void)
+{
+    struct native_module module;
+    alarm(20); /* for it would hang */
+    bool is_found = native_module_of((uintptr_t)known("chain_outer"), &module);
+    void *again = dlopen(bare_path, RTLD_NOW | RTLD_LOCAL);
+    return is_found && again && dlclose(again) == 0;
+}
+
+static bool is_over;
+
+static void *find_until_it_is_over(void *argument)
+{
+    struct native_module module;
+    while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED))
+        native_module_of((uintptr_t)argument, &module);
+    return NULL;
+}
+
+static void test_a_child_that_was_forked_amid_this_finds_and_opens_objects(void **state)
+{
+    pthread_t thread;
+    (void)state;
+    if (!finder_is_there()) {
+        CANNOT_BE_SEEN("the C library cannot find an object without a lock");
+        return;
+    }
+    __atomic_store_n(&is_over, false, __ATOMIC_RELAXED);
+    assert_int_equal(pthread_create(&thread, NULL, find_until_it_is_over, known("chain_outer")), 0);
+    bool is_right = true;
+    for (int i = 0; i < 100 && is_right; i++)
+        is_right = says_true_in_a_child(finds_the_chain);
+    __atomic_store_n(&is_over, true, __ATOMIC_RELAXED);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(is_right);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +260,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_c_library_is_a_module),
         cmocka_unit_test(test_a_module_without_a_build_id_has_none),
         cmocka_unit_test(test_a_module_opened_by_a_relative_name_has_its_whole_path),
+        cmocka_unit_test(test_a_child_that_was_forked_amid_this_finds_and_opens_objects),
         cmocka_unit_test(test_of_a_path_that_is_too_long_the_end_is_kept),
     };
     if (argc < 3) {
