@@ -71,15 +71,30 @@ bool unwind_table_find(const void *table, uint64_t address, struct unwind_functi
     return low > 0 && unwind_table_read(known, low - 1, function);
 }
 
-static uint64_t unwind_table_mix(uint64_t digest, struct unwind_bytes bytes)
+static uint64_t unwind_table_mix(uint64_t digest, uint64_t word)
 {
-    while (bytes.at < bytes.end) {
-        size_t left = (size_t)(bytes.end - bytes.at);
-        uint64_t word = unwind_fixed(&bytes, left < sizeof word ? left : sizeof word);
-        digest = (digest ^ word) * 0x9e3779b97f4a7c15u;
-        digest ^= digest >> 32;
+    digest = (digest ^ word) * 0x9e3779b97f4a7c15u;
+    return digest ^ digest >> 32;
+}
+
+/* In two strands, for the processor to mix both at once: an interpreter's main loop has a kilobyte.
+ */
+static uint64_t unwind_table_mix_all(uint64_t digest, struct unwind_bytes bytes)
+{
+    uint64_t words[2], other = 1;
+    for (; bytes.end - bytes.at >= (ptrdiff_t)sizeof words; bytes.at += sizeof words) {
+        memcpy(words, bytes.at, sizeof words);
+        digest = unwind_table_mix(digest, words[0]);
+        other = unwind_table_mix(other, words[1]);
     }
-    return digest;
+    for (; bytes.end - bytes.at >= 4; bytes.at += 4) {
+        uint32_t half;
+        memcpy(&half, bytes.at, sizeof half);
+        digest = unwind_table_mix(digest, half);
+    }
+    while (bytes.at < bytes.end)
+        digest = unwind_table_mix(digest, *bytes.at++);
+    return unwind_table_mix(digest, other);
 }
 
 uint64_t unwind_table_digest(const void *table, uint32_t row)
@@ -89,5 +104,6 @@ uint64_t unwind_table_digest(const void *table, uint32_t row)
     if (!unwind_table_is_known(known) || row >= known->count ||
         !unwind_table_read(known, row, &function))
         return 0;
-    return unwind_table_mix(unwind_table_mix(function.begin, function.record), function.common);
+    return unwind_table_mix_all(unwind_table_mix_all(function.begin, function.record),
+                                function.common);
 }
