@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Walks the stack by the tables that compilers leave for exceptions: fast where that can be, else
- * by the C library's backtrace, which takes ten times as long. A walk along frame pointers would
- * take a tenth again, but libraries are built without them: it would end, or go astray, at the
- * first one.
+ * by the C library's backtrace, which takes six times as long. A walk along frame pointers would
+ * take a twentieth, but libraries are built without them: it would end, or go astray, at the first
+ * one.
  */
 #include "native_frames.h"
 
