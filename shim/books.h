@@ -48,6 +48,8 @@ struct overhead {
     bool is_vague;           /* the latest look found bounds, not one figure */
     uint64_t looked;         /* number of the latest look that has ended */
     uint64_t due_mono_ns;    /* when an allocation is to look */
+    uint64_t low_mono_ns;    /* since when looks have left less than was measured; 0 they do not */
+    uint64_t low_bytes;      /* the most that they have left since */
 };
 
 struct books {

@@ -5,7 +5,10 @@
 #include "limit_overhead.h"
 
 #include "limit_books.h"
+#include "limit_pools.h"
 #include "tell.h"
+
+#include <time.h>
 
 bool limit_counts_overhead(void)
 {
@@ -95,13 +98,46 @@ void limit_look_begin(struct limit_look *look, unsigned device)
     books_unlock();
 }
 
+static uint64_t limit_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Lowers what was measured to what a figure leaves it at most. A pool that another thread has
+ * trimmed, memory that its synchronisation has brought back: between the driver's doing it and the
+ * books' hearing of it, a figure leaves too little, and what is taken from the overhead then is
+ * allocated beyond the limit. So with threads it has to stay so for a while, unless the caller has
+ * done something that lowers it. */
+static void limit_lower(struct overhead *overhead, uint64_t most_bytes, bool is_expected)
+{
+    enum { STAYS_NS = 20000000 };
+    if (overhead->measured_bytes <= most_bytes) {
+        overhead->low_mono_ns = 0;
+        return;
+    }
+    if (!is_expected && limit_is_threaded()) {
+        uint64_t now = limit_now();
+        if (overhead->low_mono_ns == 0 || most_bytes > overhead->low_bytes)
+            overhead->low_bytes = most_bytes;
+        if (overhead->low_mono_ns == 0)
+            overhead->low_mono_ns = now;
+        if (now - overhead->low_mono_ns < STAYS_NS)
+            return;
+        most_bytes = overhead->low_bytes;
+    }
+    overhead->measured_bytes = most_bytes;
+    overhead->low_mono_ns = 0;
+}
+
 /* Moves what was measured into the bounds that a figure leaves it. */
-static void limit_fit(struct overhead *overhead, uint64_t least_bytes, uint64_t most_bytes)
+static void limit_fit(struct overhead *overhead, uint64_t least_bytes, uint64_t most_bytes,
+                      bool is_late)
 {
     if (overhead->measured_bytes < least_bytes)
         overhead->measured_bytes = least_bytes;
-    if (overhead->measured_bytes > most_bytes)
-        overhead->measured_bytes = most_bytes;
+    limit_lower(overhead, most_bytes, !is_late);
 }
 
 bool limit_look_end(const struct limit_look *look, const struct ticket *mine, uint64_t figure_bytes,
@@ -127,7 +163,8 @@ bool limit_look_end(const struct limit_look *look, const struct ticket *mine, ui
         least = limit_less(least, now.flow.shrunk_bytes - look->flow.shrunk_bytes);
         overhead->is_vague = least != most;
         uint64_t before = overhead->measured_bytes;
-        limit_fit(overhead, limit_less(figure_bytes, most), limit_less(figure_bytes, least));
+        limit_fit(overhead, limit_less(figure_bytes, most), limit_less(figure_bytes, least),
+                  is_late);
         if (is_late)
             limit_take_promises(books, look->device, limit_less(overhead->measured_bytes, before));
         limit_set_overhead(books, look->device);

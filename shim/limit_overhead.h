@@ -40,10 +40,10 @@ bool limit_is_over(unsigned device);
 void limit_look_begin(struct limit_look *look, unsigned device);
 
 /* After it: its figure for the process on the device. mine: a request for overhead of the caller's
- * own that is under way, or NULL. is_late: what is new may be a heap or buffer that was set before
- * (limit_promises.h), taken by a kernel. A look that began earlier than one that has ended already
- * changes nothing: returns
- * false. */
+ * own that is under way, or NULL. is_late: not after a call that moves it; what is new may be a
+ * heap or buffer that was set before (limit_promises.h), taken by a kernel, and what is less may be
+ * memory that another thread has given back and not yet told of. A look that began earlier than one
+ * that has ended already changes nothing: returns false. */
 bool limit_look_end(const struct limit_look *look, const struct ticket *mine, uint64_t figure_bytes,
                     bool is_late);
 

@@ -6,6 +6,10 @@
 
 #include "limit_contexts.h"
 #include "limit_overhead.h"
+#include "limit_pools.h"
+
+#include <pthread.h>
+#include <unistd.h>
 
 static uint64_t overhead(void)
 {
@@ -265,6 +269,43 @@ static void test_an_allocation_looks_when_it_is_time(void **state)
     assert_true(looks > 0);
 }
 
+static void late_figure(uint64_t bytes)
+{
+    struct limit_look look;
+    limit_look_begin(&look, 0);
+    assert_true(limit_look_end(&look, NULL, bytes, true));
+}
+
+static void *be_a_thread(void *argument)
+{
+    limit_note_thread();
+    return argument;
+}
+
+static void test_with_threads_it_falls_only_if_it_stays_low(void **state)
+{
+    pthread_t thread;
+    (void)state;
+    limit_note_thread();
+    assert_int_equal(pthread_create(&thread, NULL, be_a_thread, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(take(GPULIMIT_KIND_LINEAR, CONTEXT, BASE, MIB(100)));
+    late_figure(MIB(618));
+    late_figure(MIB(604)); /* 14 MiB are back on the device, and not in the books yet */
+    assert_int_equal(overhead(), MIB(518));
+    late_figure(MIB(618));
+    usleep(30000);
+    late_figure(MIB(604)); /* another 14 MiB: the first are long forgotten */
+    assert_int_equal(overhead(), MIB(518));
+    usleep(30000);
+    late_figure(MIB(600));
+    assert_int_equal(overhead(), MIB(504)); /* the most that was left in all that time */
+    figure(MIB(500));
+    assert_int_equal(overhead(), MIB(400)); /* after a call that was to lower it, at once */
+    give(BASE);
+    figure(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +325,8 @@ int main(void)
         GATE(test_over_the_limit_no_small_piece_is_tried),
         GATE(test_without_a_figure_it_is_what_the_card_has_less),
         GATE(test_an_allocation_looks_when_it_is_time),
+        /* Last: from here on the process has threads. */
+        GATE(test_with_threads_it_falls_only_if_it_stays_low),
     };
     return cmocka_run_group_tests_name("limit_overhead", tests, start, NULL);
 }
