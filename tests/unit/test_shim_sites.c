@@ -16,10 +16,11 @@ static struct sites_stack stack_of(uint64_t first)
 
 static void test_a_stack_is_told_by_what_is_in_it(void **state)
 {
-    struct sites_stack one = stack_of(1), same = stack_of(1), other = stack_of(7);
-    struct sites_stack shorter = stack_of(1), python = stack_of(1), later = stack_of(1);
+    static struct sites_stack one, same, other, shorter, python, later; /* too large for a frame */
     static const char code, function;
     (void)state;
+    one = same = shorter = python = later = stack_of(1);
+    other = stack_of(7);
     shorter.native_count = 2;
     python.python_count = later.python_count = 1;
     python.python[0] = later.python[0] =
