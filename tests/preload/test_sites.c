@@ -73,6 +73,7 @@ static int play_stack(void)
            behind(ledger, &site->frames[0], inner) < 256);
     expect(behind(ledger, &site->frames[1], outer) > 0 &&
            behind(ledger, &site->frames[1], outer) < 256);
+    gpulimit_reader_close(ledger);
     return 0;
 }
 
@@ -84,6 +85,7 @@ static int play_small(void)
     expect(site && site->native_count == 1);
     expect(behind(ledger, &site->frames[0], inner) > 0 &&
            behind(ledger, &site->frames[0], inner) < 256);
+    gpulimit_reader_close(ledger);
     return 0;
 }
 
@@ -92,6 +94,7 @@ static int play_off(void)
     struct gpulimit_ledger *ledger = NULL;
     expect(role_begin() == 0 && outer(2 << 20) == CUDA_SUCCESS);
     expect(!site_of_it(&ledger) && ledger && ledger->entries[0].site == 0);
+    gpulimit_reader_close(ledger);
     return 0;
 }
 
