@@ -3,7 +3,8 @@
  * Finds the Python interpreter that runs in this process, if there is one: in the program itself,
  * or in a library that it brought along, at its start or later.
  *
- * Any thread, with or without the GIL; no lock is held, no memory allocated.
+ * Any thread, with or without the GIL; no lock is held afterwards, no memory allocated. A fork
+ * waits for who is looking.
  */
 #ifndef SHIM_PYTHON_INTERPRETER_H
 #define SHIM_PYTHON_INTERPRETER_H

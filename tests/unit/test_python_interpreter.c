@@ -11,8 +11,14 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-enum { TIMES = 30, THREADS = 4, LOOKS = 20000 };
+enum { TIMES = 30, THREADS = 4, LOOKS = 20000, FORKS = 100, SECONDS_TO_HANG = 10 };
 
 static const char *library;
 
@@ -65,6 +71,47 @@ static void threads_that_look_at_once_find_the_same(void **state)
     dlclose(handle);
 }
 
+static atomic_bool is_over;
+
+static void *look_until_it_is_over(void *argument)
+{
+    while (!is_over)
+        is_there();
+    return argument;
+}
+
+/* A child that was forked amid a look can open libraries: it kills itself then, lest a sanitizer
+ * miss the threads that a fork does not have. */
+static bool can_open_in_a_child(void)
+{
+    int status = -1;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(SECONDS_TO_HANG);
+        if (dlopen(library, RTLD_NOW | RTLD_LOCAL))
+            raise(SIGKILL);
+        _exit(1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
+static void a_child_that_was_forked_amid_a_look_opens_libraries(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    bool is_right = true;
+    for (unsigned i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, look_until_it_is_over, NULL), 0);
+    for (unsigned i = 0; i < FORKS && is_right; i++)
+        is_right = can_open_in_a_child();
+    is_over = true;
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    assert_true(is_right);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2)
@@ -73,6 +120,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_interpreter_is_there_as_long_as_its_library_is_loaded),
         cmocka_unit_test(threads_that_look_at_once_find_the_same),
+        cmocka_unit_test(a_child_that_was_forked_amid_a_look_opens_libraries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
