@@ -10,7 +10,8 @@ bool pace_take(struct pace *pace, uint64_t bytes, uint64_t mono_ns, uint64_t tim
     pace->count++;
     if (bytes > pace->largest_bytes)
         pace->largest_bytes = bytes;
-    if (pace->has_told && mono_ns - pace->told_mono_ns < PACE_NS)
+    /* Another thread may have read its clock later, and got here earlier. */
+    if (pace->has_told && mono_ns < pace->told_mono_ns + PACE_NS)
         return false;
     *turn = (struct pace_turn){.is_first = !pace->has_told,
                                .count = pace->count,

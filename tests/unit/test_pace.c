@@ -71,6 +71,15 @@ static void test_a_wall_clock_that_is_set_back_changes_nothing(void **state)
     assert_true(pace_take(&pace, 1, 15 * SECOND, NOON - 3600, &turn));
 }
 
+static void test_a_thread_that_read_its_clock_before_the_one_that_told_does_not_tell(void **state)
+{
+    struct pace pace = {0};
+    struct pace_turn turn;
+    (void)state;
+    assert_true(take_at(&pace, MIB(1), 5, &turn));
+    assert_false(take_at(&pace, MIB(1), 4, &turn));
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -78,6 +87,7 @@ int main(void)
         cmocka_unit_test(test_later_ones_are_told_together_with_the_largest_of_them),
         cmocka_unit_test(test_however_many_come_no_more_than_one_in_ten_seconds_is_told),
         cmocka_unit_test(test_a_wall_clock_that_is_set_back_changes_nothing),
+        cmocka_unit_test(test_a_thread_that_read_its_clock_before_the_one_that_told_does_not_tell),
     };
     return cmocka_run_group_tests_name("pace", tests, NULL, NULL);
 }
