@@ -5,10 +5,10 @@
  */
 #include "ledger.h"
 
+#include "clock.h"
 #include "grow.h"
 
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 static _Thread_local uint32_t ledger_thread_id __attribute__((tls_model("initial-exec")));
@@ -20,14 +20,6 @@ static uint32_t ledger_thread(void)
     if (ledger_thread_id == 0)
         ledger_thread_id = (uint32_t)syscall(SYS_gettid);
     return ledger_thread_id;
-}
-
-/* Good to some milliseconds, which is plenty for an age, and costs a seventh of the exact clock. */
-static uint64_t ledger_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static uint32_t ledger_take_place(struct ledger *ledger)
@@ -93,7 +85,7 @@ uint32_t ledger_insert(struct ledger *ledger, const struct ledger_entry *entry, 
     ledger->entries[number] = *entry;
     ledger->entries[number].serial = ++ledger->serial;
     if (entry->born_mono_ns == 0) {
-        ledger->entries[number].born_mono_ns = ledger_now();
+        ledger->entries[number].born_mono_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
         ledger->entries[number].thread_id = ledger_thread();
     }
     ledger_list(ledger, number);

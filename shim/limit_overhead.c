@@ -4,11 +4,10 @@
  */
 #include "limit_overhead.h"
 
+#include "clock.h"
 #include "limit_books.h"
 #include "limit_pools.h"
 #include "tell.h"
-
-#include <time.h>
 
 bool limit_counts_overhead(void)
 {
@@ -98,13 +97,6 @@ void limit_look_begin(struct limit_look *look, unsigned device)
     books_unlock();
 }
 
-static uint64_t limit_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Lowers what was measured to what a figure leaves it at most. A pool that another thread has
  * trimmed, memory that its synchronisation has brought back: between the driver's doing it and the
  * books' hearing of it, a figure leaves too little, and what is taken from the overhead then is
@@ -118,7 +110,7 @@ static void limit_lower(struct overhead *overhead, uint64_t most_bytes, bool is_
         return;
     }
     if (!is_expected && limit_is_threaded()) {
-        uint64_t now = limit_now();
+        uint64_t now = clock_ns(CLOCK_MONOTONIC_COARSE);
         if (overhead->low_mono_ns == 0 || most_bytes > overhead->low_bytes)
             overhead->low_bytes = most_bytes;
         if (overhead->low_mono_ns == 0)

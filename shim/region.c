@@ -6,6 +6,7 @@
  */
 #include "region_parts.h"
 
+#include "clock.h"
 #include "identity.h"
 #include "log.h"
 
@@ -15,7 +16,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -121,13 +121,6 @@ static bool region_write_apis(const char *const apis[], unsigned apis_count)
     return region_publish_extent(GPULIMIT_SECTION_APIS, apis_count, offset);
 }
 
-static uint64_t region_now(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Creates a file that nobody else has: pids repeat, also at the same time in another namespace. */
 static bool region_create_file(const char *dir)
 {
@@ -137,7 +130,7 @@ static bool region_create_file(const char *dir)
     text_add(&name, "/" GPULIMIT_REGION_PREFIX);
     text_add_number(&name, (uint64_t)getpid());
     text_add(&name, ".");
-    text_add_number(&name, region_now(CLOCK_REALTIME));
+    text_add_number(&name, clock_ns(CLOCK_REALTIME));
     if (name.length >= sizeof region.path) {
         errno = ENAMETOOLONG;
         return false;
@@ -206,8 +199,8 @@ bool region_open(const char *dir, const char *limit_text, enum gpulimit_count_mo
         header->devices_offset = GPULIMIT_DEVICES_OFFSET;
         header->kinds = GPULIMIT_KINDS;
         header->count_mode = count_mode;
-        header->created_time_ns = region_now(CLOCK_REALTIME);
-        header->created_mono_ns = region_now(CLOCK_MONOTONIC);
+        header->created_time_ns = clock_ns(CLOCK_REALTIME);
+        header->created_mono_ns = clock_ns(CLOCK_MONOTONIC);
         strncpy(header->limit_text, limit_text, sizeof header->limit_text - 1);
         identity_fill(header);
     }
@@ -236,7 +229,7 @@ void region_end(void)
 {
     if (!region.header)
         return;
-    atomic_store_explicit(&region.header->ended_time_ns, region_now(CLOCK_REALTIME),
+    atomic_store_explicit(&region.header->ended_time_ns, clock_ns(CLOCK_REALTIME),
                           memory_order_relaxed);
     if (region_has_file()) {
         (void)futimens(region.file, NULL);

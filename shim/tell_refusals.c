@@ -5,6 +5,7 @@
  */
 #include "tell.h"
 
+#include "clock.h"
 #include "limit_books.h"
 #include "limit_sites.h"
 #include "refusal.h"
@@ -14,7 +15,6 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 static pthread_mutex_t tell_mutex = PTHREAD_MUTEX_INITIALIZER; /* nothing else is locked under it */
@@ -38,13 +38,10 @@ static bool tell_speaks(unsigned device)
 
 static bool tell_is_due(const struct ticket *ticket, struct pace_turn *turn)
 {
-    struct timespec mono, now;
-    clock_gettime(CLOCK_MONOTONIC, &mono);
-    clock_gettime(CLOCK_REALTIME, &now);
-    uint64_t mono_ns = (uint64_t)mono.tv_sec * 1000000000u + (uint64_t)mono.tv_nsec;
+    uint64_t mono_ns = clock_ns(CLOCK_MONOTONIC);
+    uint64_t time_s = clock_ns(CLOCK_REALTIME) / 1000000000u;
     pthread_mutex_lock(&tell_mutex);
-    bool is_due =
-        pace_take(&tell_paces[ticket->device], ticket->bytes, mono_ns, (uint64_t)now.tv_sec, turn);
+    bool is_due = pace_take(&tell_paces[ticket->device], ticket->bytes, mono_ns, time_s, turn);
     pthread_mutex_unlock(&tell_mutex);
     return is_due;
 }

@@ -5,6 +5,7 @@
  */
 #include "truth.h"
 
+#include "clock.h"
 #include "limit_contexts.h"
 #include "real.h"
 #include "start.h"
@@ -12,7 +13,6 @@
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <time.h>
 
 /* How this process can be seen. That is found out with its first context, and stays. */
 enum truth_way { TRUTH_UNKNOWN, TRUTH_BY_PROCESS, TRUTH_BY_CARD };
@@ -89,13 +89,6 @@ static bool truth_is_loose(enum limit_what what, unsigned device)
     return what == LIMIT_STREAM && truth_sees_process() && used < limit && limit - used > FAR_BYTES;
 }
 
-static uint64_t truth_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 void truth_look_late(void)
 {
     CUdevice current;
@@ -105,7 +98,7 @@ void truth_look_late(void)
     unsigned device = (unsigned)current;
     uint64_t due = atomic_load_explicit(&truth_late_ns[device], memory_order_relaxed);
     uint64_t pause = atomic_load_explicit(&truth_pause_ns[device], memory_order_relaxed);
-    uint64_t now = truth_now();
+    uint64_t now = clock_ns(CLOCK_MONOTONIC_COARSE);
     if (now < due ||
         !atomic_compare_exchange_strong(&truth_late_ns[device], &due, now + TRUTH_PAUSE_LEAST_NS))
         return;
