@@ -75,13 +75,13 @@ static uint32_t limit_add_site(uint64_t hash, const struct sites_stack *stack)
     struct gpulimit_site site = {.native_count = (uint16_t)stack->native_count,
                                  .python_count = (uint16_t)stack->python_count};
     struct gpulimit_frame *frame = site.frames;
-    struct site_name name = {{0}, {0}, {0}, {0}};
+    struct site_name name = {{0}, 0};
     for (unsigned i = 0; i < stack->native_count; i++)
         *frame++ = limit_describe_native(stack->native[i], &name);
     for (unsigned i = 0; i < stack->python_count; i++)
         *frame++ = limit_describe_python(&stack->python[i], &name);
     struct books *books = books_lock();
-    uint32_t number = sites_add(&books->sites, hash, &site, site_name_best(&name));
+    uint32_t number = sites_add(&books->sites, hash, &site, name.text);
     books_unlock();
     return number;
 }

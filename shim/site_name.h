@@ -2,8 +2,7 @@
  *
  * What a person would call a call site, in a few words: the innermost line of the program's own
  * ("train.py:88 forward"), or the innermost module that is neither driver nor runtime. Frames are
- * told one by one, innermost first, native ones before Python's. By the rule of frames.def, as the
- * tool names them.
+ * told one by one, innermost first, native ones before Python's. By the rule of gpulimit/frames.h.
  *
  * Pure, but for what it is given. Any thread.
  */
@@ -16,16 +15,13 @@ enum { SITE_NAME_BYTES = 64 };
 
 /* Zero-initialised at first. */
 struct site_name {
-    char own_python[SITE_NAME_BYTES], any_python[SITE_NAME_BYTES];
-    char own_native[SITE_NAME_BYTES], any_native[SITE_NAME_BYTES];
+    char text[SITE_NAME_BYTES]; /* the best of all that was told; "" if nothing was */
+    unsigned rank;              /* enum gpulimit_frame_rank */
 };
 
 void site_name_add_python(struct site_name *name, const char *file, const char *function,
                           uint32_t line);
 /* path: of the module, "" if the address lies in none. */
 void site_name_add_native(struct site_name *name, const char *path, uint64_t place);
-
-/* The best of all that was told; "" if nothing was. */
-const char *site_name_best(const struct site_name *name);
 
 #endif

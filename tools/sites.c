@@ -4,18 +4,9 @@
  */
 #include "sites.h"
 
-#include <fnmatch.h>
-#include <stdbool.h>
 #include <string.h>
 
-/* frames.def, taken apart by kind. */
-static const struct {
-    enum { FRAMEWORK, PASSAGE } kind;
-    const char *pattern;
-} sites_patterns[] = {
-#define FRAME(_kind, _pattern, _text) {_kind, _pattern},
-#include "gpulimit/tbl/frames.def"
-};
+#include "gpulimit/frames.h"
 
 uint32_t sites_get_count(const struct gpulimit_site *site)
 {
@@ -39,65 +30,44 @@ struct sites_frame sites_get_frame(const struct gpulimit_ledger *ledger,
     return frame;
 }
 
-static bool sites_matches(const char *text, int kind)
+static enum gpulimit_frame_rank sites_rank(const struct sites_frame *frame)
 {
-    for (size_t i = 0; i < sizeof(sites_patterns) / sizeof(sites_patterns[0]); i++) {
-        if ((int)sites_patterns[i].kind == kind &&
-            fnmatch(sites_patterns[i].pattern, text, 0) == 0) {
-            return true;
-        }
+    if (frame->kind == GPULIMIT_FRAME_PYTHON) {
+        return gpulimit_rank_python(frame->file);
     }
-    return false;
-}
-
-static bool sites_is_own_python(const struct sites_frame *frame)
-{
-    return frame->kind == GPULIMIT_FRAME_PYTHON && !sites_matches(frame->file, FRAMEWORK);
-}
-
-/* A module that nobody knows is none that every request passes through. */
-static bool sites_is_own_native(const struct sites_frame *frame)
-{
-    const char *path = frame->module ? frame->module->path : "";
-    const char *slash = strrchr(path, '/');
-
-    return frame->kind == GPULIMIT_FRAME_NATIVE &&
-           !sites_matches(slash ? slash + 1 : path, PASSAGE);
-}
-
-static bool sites_is_python(const struct sites_frame *frame)
-{
-    return frame->kind == GPULIMIT_FRAME_PYTHON;
+    if (frame->kind == GPULIMIT_FRAME_NATIVE) {
+        return gpulimit_rank_native(frame->module ? frame->module->path : "");
+    }
+    return GPULIMIT_RANK_ANY;
 }
 
 static uint32_t sites_find(const struct gpulimit_ledger *ledger, const struct gpulimit_site *site,
-                           bool (*fits)(const struct sites_frame *frame))
+                           bool only_python)
 {
+    uint32_t chosen = SITES_NO_FRAME;
+    enum gpulimit_frame_rank least = GPULIMIT_RANK_ANY;
+
     for (uint32_t number = 0; number < sites_get_count(site); number++) {
         struct sites_frame frame = sites_get_frame(ledger, site, number);
+        enum gpulimit_frame_rank rank = sites_rank(&frame);
 
-        if (fits(&frame)) {
-            return number;
+        if ((frame.kind == GPULIMIT_FRAME_PYTHON || !only_python) &&
+            (chosen == SITES_NO_FRAME || rank < least)) {
+            chosen = number;
+            least = rank;
         }
     }
-    return SITES_NO_FRAME;
+    return chosen;
 }
 
 uint32_t sites_choose_python(const struct gpulimit_ledger *ledger, const struct gpulimit_site *site)
 {
-    uint32_t number = sites_find(ledger, site, sites_is_own_python);
-
-    return number != SITES_NO_FRAME ? number : sites_find(ledger, site, sites_is_python);
+    return sites_find(ledger, site, true);
 }
 
 uint32_t sites_choose(const struct gpulimit_ledger *ledger, const struct gpulimit_site *site)
 {
-    uint32_t number = sites_find(ledger, site, sites_is_own_python);
-
-    if (number == SITES_NO_FRAME) {
-        number = sites_find(ledger, site, sites_is_own_native);
-    }
-    return number == SITES_NO_FRAME && sites_get_count(site) > 0 ? 0 : number;
+    return sites_find(ledger, site, false);
 }
 
 const char *sites_get_tag(const struct gpulimit_ledger *ledger, const struct gpulimit_site *site)

@@ -28,9 +28,9 @@ uint32_t sites_get_count(const struct gpulimit_site *site);
 struct sites_frame sites_get_frame(const struct gpulimit_ledger *ledger,
                                    const struct gpulimit_site *site, uint32_t number);
 
-/* The rule: the innermost Python frame that is not of a framework; if there is none, the innermost
- * native frame outside the driver, the runtime, this library and libc; if all are inside, the
- * innermost frame. SITES_NO_FRAME if there are no frames. */
+/* By the rule of gpulimit/frames.h: the innermost Python frame that is not of a framework; if there
+ * is none, the innermost native frame outside the driver, the runtime, this library and libc; if
+ * all are inside, the innermost of Python, or of all. SITES_NO_FRAME if there are no frames. */
 uint32_t sites_choose(const struct gpulimit_ledger *ledger, const struct gpulimit_site *site);
 
 /* Of the Python frames alone: outside frameworks, else the innermost, else SITES_NO_FRAME. */

@@ -80,6 +80,7 @@ static const struct stack stacks[] = {
      4,
      NONE},
     {{SHIM, DRIVER, LIBC}, 0, NONE}, /* passages all the way */
+    {{SHIM, DRIVER, "py:" TORCH, "py:<frozen runpy>"}, 2, 2},
     {{"/x/solver"}, 0, NONE},
     {{NULL}, NONE, NONE},
 };
