@@ -18,10 +18,11 @@ static _Thread_local struct {
     uint32_t number, generation;
 } limit_last_site __attribute__((tls_model("initial-exec")));
 
-static uint32_t limit_find_site(uint64_t hash)
+static uint32_t limit_find_site(uint64_t hash, bool *is_full)
 {
     struct books *books = books_lock();
     uint32_t number = sites_find(&books->sites, hash);
+    *is_full = sites_are_full(&books->sites);
     limit_last_site.generation = books->generation;
     books_unlock();
     return number;
@@ -91,8 +92,9 @@ static uint32_t limit_site_of(const struct sites_stack *stack)
     uint64_t hash = sites_hash(stack);
     if (limit_last_site.hash == hash && limit_last_site.generation == books_generation())
         return limit_last_site.number;
-    uint32_t number = limit_find_site(hash);
-    if (number == 0)
+    bool is_full;
+    uint32_t number = limit_find_site(hash, &is_full);
+    if (number == 0 && !is_full)
         number = limit_add_site(hash, stack);
     limit_last_site.hash = hash;
     limit_last_site.number = number;

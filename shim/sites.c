@@ -92,11 +92,16 @@ static void sites_call(struct sites *sites, uint32_t number, const char *name)
         memcpy(sites->called[number].name, name, strnlen(name, SITE_NAME_BYTES - 1));
 }
 
+bool sites_are_full(const struct sites *sites)
+{
+    return sites->sites == SITES_MOST;
+}
+
 uint32_t sites_add(struct sites *sites, uint64_t hash, const struct gpulimit_site *site,
                    const char *name)
 {
     uint32_t number = sites_find(sites, hash);
-    if (number != 0 || sites->sites == SITES_MOST || !table_set(&sites->by_stack, hash, 0))
+    if (number != 0 || sites_are_full(sites) || !table_set(&sites->by_stack, hash, 0))
         return number;
     number = sites_number(&sites->sites, GPULIMIT_SECTION_SITES, site);
     table_set(&sites->by_stack, hash, number);

@@ -16,6 +16,8 @@
 
 #include "gpulimit/region.h"
 
+#include <stdbool.h>
+
 enum {
     SITES_NATIVE = 16,
     SITES_PYTHON = GPULIMIT_SITE_FRAMES - SITES_NATIVE,
@@ -52,6 +54,9 @@ uint64_t sites_hash(const struct sites_stack *stack);
 
 /* The number of a stack, or 0. */
 uint32_t sites_find(const struct sites *sites, uint64_t hash);
+
+/* Whether no stack more gets a number: then nobody needs to find out what it is made of. */
+bool sites_are_full(const struct sites *sites);
 
 /* Add what a stack is made of, and it itself, unless it is there. Return the number; 0 if there is
  * no room for more. */

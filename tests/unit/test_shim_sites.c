@@ -72,8 +72,11 @@ static void test_there_is_an_end_to_what_is_kept(void **state)
     struct gpulimit_site site = {.native_count = 1};
     struct sites_text text = {""};
     (void)state;
-    for (uint32_t i = 1; i <= SITES_MOST; i++)
+    for (uint32_t i = 1; i <= SITES_MOST; i++) {
+        assert_false(sites_are_full(&sites));
         assert_int_equal(sites_add(&sites, i, &site, "here"), i);
+    }
+    assert_true(sites_are_full(&sites));
     assert_int_equal(sites_add(&sites, SITES_MOST + 1, &site, "here"), 0);
     assert_int_equal(sites_find(&sites, SITES_MOST + 1), 0);
     for (uint32_t i = 1; i <= SITES_TEXTS_MOST; i++) {
