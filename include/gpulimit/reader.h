@@ -49,6 +49,7 @@ enum gpulimit_state {
 enum gpulimit_reader_parts {
     GPULIMIT_READER_SUMMARY = 0,
     GPULIMIT_READER_ENTRIES = 1, /* live allocations, the names of APIs, and call sites */
+    GPULIMIT_READER_HISTORY = 2, /* tallies, timelines, events and marks; with ENTRIES */
 };
 
 struct gpulimit_ledger_device {
@@ -64,6 +65,64 @@ struct gpulimit_ledger_device {
     } by_kind[16]; /* by enum gpulimit_kind; may hold kinds that this build does not know */
     enum gpulimit_truth truth_source;
     uint64_t hidden_bytes;
+    uint64_t peak_mono_ns;
+    uint64_t peak_overhead_bytes;
+    uint64_t driver_denials;
+    uint64_t denied_bytes;
+    uint64_t denied_mono_ns;
+    uint64_t largest_bytes;
+
+    /* Read only with GPULIMIT_READER_HISTORY. */
+    struct gpulimit_ledger_sample *samples; /* from start_mono_ns on, each of interval_ns */
+    uint32_t sample_count;
+    uint64_t sample_start_mono_ns;
+    uint64_t sample_interval_ns;
+};
+
+struct gpulimit_ledger_sample {
+    uint64_t highest_bytes;
+    uint64_t lowest_bytes;
+    uint64_t limit_bytes;
+    uint64_t denials;
+};
+
+/* What a call site (0: those without one) holds on a device, and held at its peak. */
+struct gpulimit_ledger_tally {
+    uint32_t device; /* index into devices[] */
+    uint32_t site;
+    uint64_t bytes;
+    uint64_t allocations_total;
+    uint64_t frees_total; /* the difference is live */
+    uint64_t peak_bytes;
+    uint64_t peak_count;
+};
+
+struct gpulimit_ledger_event {
+    uint64_t number; /* from 1; earlier ones may have been written over */
+    uint64_t mono_ns;
+    uint32_t what; /* enum gpulimit_event_what, or one of a newer writer */
+    uint32_t kind;
+    uint32_t device; /* index into devices[] */
+    uint32_t api;
+    uint32_t thread_id;
+    uint32_t site;
+    uint32_t tag;
+    uint64_t bytes;
+    uint64_t charged_bytes;
+    uint64_t address;
+};
+
+struct gpulimit_ledger_mark {
+    uint64_t number;
+    uint64_t mono_ns;
+    uint32_t text;
+    uint32_t device; /* index into devices[] */
+    uint64_t charged_bytes;
+    uint64_t peak_bytes; /* since the mark before */
+    uint64_t requested_bytes;
+    uint64_t allocations_total;
+    uint64_t live_allocations;
+    uint64_t denials; /* since the start */
 };
 
 struct gpulimit_ledger_entry {
@@ -74,6 +133,8 @@ struct gpulimit_ledger_entry {
     uint64_t owner;
     uint32_t thread_id;
     uint32_t site;
+    uint32_t tag; /* texts: what the thread had pushed, and the stream's name; 0 none */
+    uint32_t stream;
     uint32_t kind;   /* enum gpulimit_kind, or one of a newer writer: below 16 */
     uint32_t device; /* index into devices[] */
     uint32_t api;    /* for gpulimit_reader_api_name */
@@ -129,6 +190,14 @@ struct gpulimit_ledger {
     uint32_t text_count;
     struct gpulimit_site *sites;
     uint32_t site_count;
+
+    /* Read only with GPULIMIT_READER_HISTORY. */
+    struct gpulimit_ledger_tally *tallies;
+    uint32_t tally_count;
+    struct gpulimit_ledger_event *events; /* the oldest first, likewise marks */
+    uint32_t event_count;
+    struct gpulimit_ledger_mark *marks;
+    uint32_t mark_count;
 };
 
 /* Reads the ledger file at `path`. A symbolic link or anything but a regular file is refused.

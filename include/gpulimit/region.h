@@ -19,14 +19,18 @@
  *           +--------------------------------------+
  *           | extents: modules, texts, sites       |  added when there is one; where from
  *           +--------------------------------------+
+ *           | extents: tallies, timelines          |  added when there is one; rewritten
+ *           +--------------------------------------+
+ *           | extents: events, marks               |  one each: rings, the newest over the oldest
+ *           +--------------------------------------+
  *
  * Who may write: the process that created the file, under one lock of its own. Readers take no
- * lock. A record (device, entry) begins with a sequence number: odd while it is being written. The
- * writer makes it odd, stores the fields with release order, then stores the next even number with
- * release order. A reader that sees the same even number before and after has seen one moment. A
- * writer killed half-way leaves its one record odd for good; a reader gives up on it after some
- * tries and says so. An extent is allocated on disk before extents_used, stored with release order,
- * makes it known.
+ * lock. A record (device, entry, tally, timeline) begins with a sequence number: odd while it is
+ * being written. The writer makes it odd, stores the fields with release order, then stores the
+ * next even number with release order. A reader that sees the same even number before and after has
+ * seen one moment. A writer killed half-way leaves its one record odd for good; a reader gives up
+ * on it after some tries and says so. An extent is allocated on disk before extents_used, stored
+ * with release order, makes it known.
  */
 #ifndef GPULIMIT_REGION_H
 #define GPULIMIT_REGION_H
@@ -53,6 +57,8 @@
 
 #define GPULIMIT_UNKNOWN_NAMES 8u /* the first so many are listed */
 
+#define GPULIMIT_TIMELINE_SAMPLES 255u
+
 enum gpulimit_kind {
     GPULIMIT_KIND_NONE, /* a free slot */
 #define KIND(_name, _NAME, _text) GPULIMIT_KIND_##_NAME,
@@ -62,11 +68,15 @@ enum gpulimit_kind {
 
 enum gpulimit_section {
     GPULIMIT_SECTION_NONE,
-    GPULIMIT_SECTION_APIS,    /* records of GPULIMIT_API_BYTES, NUL-padded names */
-    GPULIMIT_SECTION_ENTRIES, /* struct gpulimit_entry */
-    GPULIMIT_SECTION_MODULES, /* struct gpulimit_module; append-only, likewise below */
-    GPULIMIT_SECTION_TEXTS,   /* records of GPULIMIT_TEXT_BYTES, NUL-padded */
-    GPULIMIT_SECTION_SITES,   /* struct gpulimit_site */
+    GPULIMIT_SECTION_APIS,      /* records of GPULIMIT_API_BYTES, NUL-padded names */
+    GPULIMIT_SECTION_ENTRIES,   /* struct gpulimit_entry */
+    GPULIMIT_SECTION_MODULES,   /* struct gpulimit_module; append-only, likewise below */
+    GPULIMIT_SECTION_TEXTS,     /* records of GPULIMIT_TEXT_BYTES, NUL-padded */
+    GPULIMIT_SECTION_SITES,     /* struct gpulimit_site */
+    GPULIMIT_SECTION_TALLIES,   /* struct gpulimit_tally; rewritten, likewise timelines */
+    GPULIMIT_SECTION_TIMELINES, /* struct gpulimit_timeline, one a device */
+    GPULIMIT_SECTION_EVENTS,    /* struct gpulimit_event; a ring in one extent, likewise marks */
+    GPULIMIT_SECTION_MARKS,     /* struct gpulimit_mark */
 };
 
 enum gpulimit_count_mode {
@@ -153,7 +163,17 @@ struct gpulimit_device {
     /* Of charged_bytes, what the driver's own figure for a process leaves out: managed memory, a
      * heap that no kernel has used yet. */
     _Atomic uint64_t hidden_bytes;
-    uint64_t spare[10];
+    /* When peak_bytes was reached, by CLOCK_MONOTONIC, its number (see struct gpulimit_tally), and
+     * how much of it was overhead. */
+    _Atomic uint64_t peak_mono_ns;
+    _Atomic uint64_t peak_epoch;
+    _Atomic uint64_t peak_overhead_bytes;
+    _Atomic uint64_t
+        driver_denials;            /* requests that the driver refused, though the limit did not */
+    _Atomic uint64_t denied_bytes; /* asked for by all requests that the limit refused */
+    _Atomic uint64_t denied_mono_ns; /* when the latest of them was refused; 0 none was */
+    _Atomic uint64_t largest_bytes;  /* the largest allocation that succeeded, as requested */
+    uint64_t spare[3];
 };
 
 /* One live allocation. */
@@ -168,7 +188,8 @@ struct gpulimit_entry {
     _Atomic uint32_t thread_id;    /* gettid() */
     _Atomic uint32_t site;         /* call site; 0 unknown */
     _Atomic uint64_t owner;        /* context or pool handle; 0 none */
-    uint64_t spare;
+    _Atomic uint32_t tag;    /* number of the text that the thread had pushed, from 1; 0 none */
+    _Atomic uint32_t stream; /* number of the text that names the stream, likewise */
 };
 
 /* A file that native code was loaded from. Written once, before a site names it. */
@@ -201,6 +222,77 @@ struct gpulimit_site {
     struct gpulimit_frame frames[GPULIMIT_SITE_FRAMES]; /* native_count + python_count of them */
 };
 
+/* What one call site (0: those without one) holds on one device, and held at the peak. Changed with
+ * each allocation and free. */
+struct gpulimit_tally {
+    _Atomic uint32_t sequence;
+    _Atomic uint32_t device; /* with site, written once, before anything is counted */
+    _Atomic uint32_t site;
+    _Atomic uint32_t peak_count;
+    _Atomic uint64_t bytes; /* live; committed, or requested when count_mode is allocations */
+    _Atomic uint64_t allocations_total;
+    _Atomic uint64_t frees_total;
+    /* Of the device's peak number peak_epoch: what was live here then. If the device has seen a
+     * later peak, nothing has changed here since, and what is live now was live then. */
+    _Atomic uint64_t peak_epoch;
+    _Atomic uint64_t peak_bytes;
+    uint64_t spare;
+};
+
+/* How full a device was, from the first use of it on: samples[0 .. count-1], each of interval_ns.
+ * When all are full, neighbours are joined and the interval doubles. */
+struct gpulimit_timeline {
+    _Atomic uint32_t sequence;
+    uint32_t device;
+    _Atomic uint32_t count;
+    uint32_t reserved;
+    _Atomic uint64_t interval_ns;
+    uint64_t start_mono_ns;
+    struct {
+        _Atomic uint64_t highest_bytes, lowest_bytes; /* charged */
+        _Atomic uint64_t limit_bytes;                 /* at the end of the interval */
+        _Atomic uint64_t denials;                     /* in it */
+    } samples[GPULIMIT_TIMELINE_SAMPLES];
+};
+
+enum gpulimit_event_what {
+    GPULIMIT_EVENT_NONE,
+    GPULIMIT_EVENT_ALLOCATED,
+    GPULIMIT_EVENT_FREED,
+    GPULIMIT_EVENT_REFUSED,        /* by the limit */
+    GPULIMIT_EVENT_DRIVER_REFUSED, /* by the driver */
+};
+
+/* Something that happened. The n-th event of a process, from 1, lies at place (n - 1) modulo the
+ * extent's count. The number is 0 while the record is being written and comes last, with release
+ * order: a reader that sees the same one before and after has seen one event. Marks likewise. */
+struct gpulimit_event {
+    _Atomic uint64_t number;
+    _Atomic uint64_t mono_ns;
+    _Atomic uint32_t place; /* as of an entry */
+    _Atomic uint32_t what;  /* enum gpulimit_event_what */
+    _Atomic uint32_t thread_id;
+    _Atomic uint32_t site, tag;
+    uint32_t reserved;
+    _Atomic uint64_t bytes;         /* requested */
+    _Atomic uint64_t charged_bytes; /* on the device, afterwards */
+    _Atomic uint64_t address;       /* 0 none */
+};
+
+/* A point of the program's own: gpulimit_mark("epoch 3"). One record for each device in use. */
+struct gpulimit_mark {
+    _Atomic uint64_t number;
+    _Atomic uint64_t mono_ns;
+    _Atomic uint32_t text;
+    _Atomic uint32_t device;
+    _Atomic uint64_t charged_bytes;
+    _Atomic uint64_t peak_bytes; /* the highest since the mark before, or the start */
+    _Atomic uint64_t requested_bytes;
+    _Atomic uint64_t allocations_total;
+    _Atomic uint32_t live_allocations;
+    _Atomic uint32_t denials; /* since the start */
+};
+
 #define GPULIMIT_PLACE(kind, device, api)                                                          \
     ((uint32_t)(kind) | (uint32_t)(device) << 8 | (uint32_t)(api) << 16)
 #define GPULIMIT_PLACE_KIND(place)   ((place)&0xffu)
@@ -219,6 +311,10 @@ _Static_assert(sizeof(struct gpulimit_device) == 512, "16 devices take two pages
 _Static_assert(sizeof(struct gpulimit_entry) == 64, "an entry is one cache line");
 _Static_assert(sizeof(struct gpulimit_module) == 512, "no padding");
 _Static_assert(sizeof(struct gpulimit_site) == 512, "no padding");
+_Static_assert(sizeof(struct gpulimit_tally) == 64, "a tally is one cache line");
+_Static_assert(sizeof(struct gpulimit_timeline) == 8192, "a timeline takes two pages");
+_Static_assert(sizeof(struct gpulimit_event) == 64, "no padding");
+_Static_assert(sizeof(struct gpulimit_mark) == 64, "no padding");
 _Static_assert(GPULIMIT_DEVICES_OFFSET + GPULIMIT_DEVICES * sizeof(struct gpulimit_device) ==
                    GPULIMIT_EXTENTS_OFFSET,
                "the drawing above");
