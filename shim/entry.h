@@ -21,7 +21,6 @@
 #include "guard.h"
 #include "limit.h"
 #include "real.h"
-#include "tell.h"
 
 /* Returns true for the program's own call, which must end with guard_leave or entry_pass. */
 __attribute__((always_inline)) static inline bool entry_enter(void)
@@ -46,7 +45,7 @@ static inline void entry_cancel(struct ticket *ticket, CUresult result)
 {
     limit_cancel(ticket);
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
-        tell_driver_refusal(ticket);
+        limit_driver_refused(ticket);
 }
 
 #endif

@@ -277,6 +277,17 @@ void limit_cancel(struct ticket *ticket)
         budget_give_grace(ticket->device);
 }
 
+void limit_driver_refused(const struct ticket *ticket)
+{
+    if (ticket->device >= BUDGET_DEVICES)
+        return;
+    struct books *books = books_lock();
+    books->ledger.totals[ticket->device].driver_denials++;
+    ledger_publish(&books->ledger, ticket->device, GPULIMIT_KIND_NONE);
+    books_unlock();
+    tell_driver_refusal(ticket);
+}
+
 void limit_note_change(struct books *books, unsigned device, enum gpulimit_kind kind, int64_t bytes)
 {
     if (bytes == 0)

@@ -70,6 +70,10 @@ void limit_give_up(const struct ticket *ticket);
 /* The driver has not allocated. The ticket is used up. */
 void limit_cancel(struct ticket *ticket);
 
+/* It was cancelled because the driver itself has no memory: counted and explained as such. A device
+ * that is none (BUDGET_DEVICES) is no error: nothing happens. */
+void limit_driver_refused(const struct ticket *ticket);
+
 /* The driver is about to free what is at an address: takes it out of the ledger, since the same
  * address can come back to us from another thread any moment. An unknown address is no error: it
  * makes an empty removal. */

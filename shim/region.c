@@ -291,6 +291,7 @@ void region_put_device(unsigned device, const struct region_totals *totals, enum
     REGION_STORE(record->by_kind[kind].count, totals->by_kind[kind].count);
     REGION_STORE(record->truth_source, totals->truth_source);
     REGION_STORE(record->hidden_bytes, totals->hidden_bytes);
+    REGION_STORE(record->driver_denials, totals->driver_denials);
     REGION_STORE(record->sequence, next);
 }
 

@@ -23,6 +23,7 @@ struct region_totals {
     } by_kind[GPULIMIT_KINDS];
     enum gpulimit_truth truth_source;
     uint64_t hidden_bytes;
+    uint64_t driver_denials;
 };
 
 /* Creates the file in a folder and fills in whose it is. apis[apis_count]: what entries' api

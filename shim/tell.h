@@ -22,7 +22,7 @@ void tell_card(unsigned device, uint64_t total_bytes);
 void tell_refusal(const struct ticket *ticket);
 
 /* The driver has refused, with out of memory, a request that the limit had let pass and that is
- * cancelled: counted, and said once a device. */
+ * cancelled: said once a device. */
 void tell_driver_refusal(const struct ticket *ticket);
 
 /* An allocation that succeeded, from verbosity 3 on. */

@@ -20,7 +20,7 @@
 static pthread_mutex_t tell_mutex = PTHREAD_MUTEX_INITIALIZER; /* nothing else is locked under it */
 static struct pace tell_paces[BUDGET_DEVICES];
 static _Atomic uint64_t tell_by_limit; /* refusals, of any device */
-static _Atomic uint64_t tell_by_driver[BUDGET_DEVICES];
+static atomic_bool tell_has_said_driver[BUDGET_DEVICES];
 static _Atomic uint64_t tell_totals[BUDGET_DEVICES]; /* what each card has */
 
 void tell_card(unsigned device, uint64_t total_bytes)
@@ -96,7 +96,7 @@ void tell_driver_refusal(const struct ticket *ticket)
     /* Without a limit nobody takes the driver's answer for ours. */
     if (!tell_speaks(ticket->device) || budget_limit(ticket->device) == GPULIMIT_NO_LIMIT)
         return;
-    if (atomic_fetch_add_explicit(&tell_by_driver[ticket->device], 1, memory_order_relaxed) > 0)
+    if (atomic_exchange_explicit(&tell_has_said_driver[ticket->device], true, memory_order_relaxed))
         return;
     int saved = errno;
     tell_describe(&refusal, ticket, command);
@@ -120,14 +120,13 @@ static void tell_add_ends(struct text *text, const struct books *books)
 {
     for (unsigned device = 0; device < BUDGET_DEVICES; device++) {
         const struct region_totals *totals = &books->ledger.totals[device];
-        const struct refusal_end end = {
-            .device = device,
-            .limit_bytes = budget_limit(device),
-            .peak_bytes = totals->peak_bytes,
-            .limit_text = start_config()->limit_text,
-            .refused = totals->denials,
-            .recovered = totals->denials_recovered,
-            .driver_refused = atomic_load_explicit(&tell_by_driver[device], memory_order_relaxed)};
+        const struct refusal_end end = {.device = device,
+                                        .limit_bytes = budget_limit(device),
+                                        .peak_bytes = totals->peak_bytes,
+                                        .limit_text = start_config()->limit_text,
+                                        .refused = totals->denials,
+                                        .recovered = totals->denials_recovered,
+                                        .driver_refused = totals->driver_denials};
         if (end.refused > 0)
             refusal_add_end(text, &end);
     }
@@ -154,6 +153,6 @@ void tell_reset(void)
     atomic_store_explicit(&tell_by_limit, 0, memory_order_relaxed);
     for (unsigned device = 0; device < BUDGET_DEVICES; device++) {
         tell_paces[device] = (struct pace){0};
-        atomic_store_explicit(&tell_by_driver[device], 0, memory_order_relaxed);
+        atomic_store_explicit(&tell_has_said_driver[device], false, memory_order_relaxed);
     }
 }

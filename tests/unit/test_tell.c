@@ -168,7 +168,7 @@ static void test_what_the_driver_refuses_is_said_once_and_is_no_refusal_of_ours(
             limit_reserve(&ticket, GPULIMIT_KIND_LINEAR, 0, 0xc0, API_cuMemAlloc_v2, MIB(100)));
         limit_cancel(&ticket);
         errno = 0;
-        tell_driver_refusal(&ticket);
+        limit_driver_refused(&ticket);
         assert_int_equal(errno, 0);
     }
     const char *text = said();
@@ -199,7 +199,8 @@ static void test_the_end_has_a_line_for_each_device_that_refused(void **state)
     const char *text = said();
     assert_int_equal(strncmp(text, "gpulimit: GPU 0 peak 0 bytes of 1024 MiB, ", 42), 0);
     assert_int_equal(times(text, "\ngpulimit: GPU 1 is not named in GPU_LIMIT_MB=0=1G, "), 1);
-    assert_int_equal(times(text, " requests refused.\n"), 2);
+    assert_int_equal(times(text, " requests refused, and 3 by the driver itself.\n"), 1);
+    assert_int_equal(times(text, " requests refused.\n"), 1);
     assert_int_equal(times(text, "\n"), 2);
 }
 
