@@ -24,7 +24,7 @@ static CUresult entry_created(struct truth_call *call, CUresult result, CUcontex
                               CUcontext before)
 {
     if (result != CUDA_SUCCESS) {
-        truth_cancel(call);
+        truth_cancel(call, result);
     } else if (truth_settle(call)) {
         limit_context_created((uint64_t)*pctx, call->ticket.device);
     } else {

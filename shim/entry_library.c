@@ -73,7 +73,7 @@ static CUresult entry_end_library(struct library_call *call, CUresult result, CU
 {
     struct ticket elsewhere;
     if (result != CUDA_SUCCESS) {
-        truth_cancel(&call->here);
+        truth_cancel(&call->here, result);
         return entry_pass(result);
     }
     bool fits_here = truth_settle(&call->here);

@@ -25,7 +25,7 @@ static CUresult entry_end_module(struct truth_call *call, CUresult result, CUmod
                                  CUmodule before)
 {
     if (result != CUDA_SUCCESS) {
-        truth_cancel(call);
+        truth_cancel(call, result);
     } else if (!truth_settle(call)) {
         real.cuModuleUnload(*module);
         truth_give_up(call);

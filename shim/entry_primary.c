@@ -29,7 +29,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
     CUcontext before = pctx ? *pctx : NULL;
     CUresult result = real.cuDevicePrimaryCtxRetain(pctx, dev);
     if (result != CUDA_SUCCESS) {
-        truth_cancel(&call);
+        truth_cancel(&call, result);
     } else if (!truth_settle(&call)) {
         real.cuDevicePrimaryCtxRelease_v2(dev);
         truth_give_up(&call);
@@ -63,7 +63,7 @@ CUresult CUDAAPI cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUd
     CUgreenCtx before = phCtx ? *phCtx : NULL;
     CUresult result = real.cuGreenCtxCreate(phCtx, desc, dev, flags);
     if (result != CUDA_SUCCESS) {
-        truth_cancel(&call);
+        truth_cancel(&call, result);
     } else if (!truth_settle(&call)) {
         real.cuGreenCtxDestroy(*phCtx);
         truth_give_up(&call);

@@ -47,7 +47,7 @@ CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, size_t value)
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
     CUresult result = real.cuCtxSetLimit(limit, value);
     if (result != CUDA_SUCCESS) {
-        truth_cancel(&call);
+        truth_cancel(&call, result);
         return entry_pass(result);
     }
     int64_t promise = 0;

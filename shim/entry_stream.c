@@ -17,7 +17,7 @@ static CUresult entry_end_stream(struct truth_call *call, CUresult result, CUstr
                                  CUstream before)
 {
     if (result != CUDA_SUCCESS) {
-        truth_cancel(call);
+        truth_cancel(call, result);
     } else if (!truth_settle(call)) {
         real.cuStreamDestroy_v2(*stream);
         truth_give_up(call);

@@ -37,7 +37,7 @@ static bool refusal_is_overhead(const struct refusal *refusal)
     return refusal->what != LIMIT_ALLOCATION && refusal->what != LIMIT_SETTING;
 }
 
-static void refusal_add_request(struct text *text, const struct refusal *refusal)
+void refusal_add_thing(struct text *text, const struct refusal *refusal)
 {
     const char *name = refusal_words[refusal->what].name;
     text_add(text, name);
@@ -45,6 +45,11 @@ static void refusal_add_request(struct text *text, const struct refusal *refusal
         text_add(text, name[0] != '\0' ? " of " : "");
         text_add_size(text, refusal->requested_bytes);
     }
+}
+
+static void refusal_add_request(struct text *text, const struct refusal *refusal)
+{
+    refusal_add_thing(text, refusal);
     if (refusal->need_bytes > refusal->requested_bytes) {
         text_add(text, ", which takes up to ");
         text_add_size(text, refusal->need_bytes);

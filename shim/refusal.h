@@ -37,6 +37,10 @@ void refusal_explain(struct text *text, const struct refusal *refusal);
  * the limit. */
 void refusal_explain_driver(struct text *text, const struct refusal *refusal);
 
+/* Adds what was asked for: "512 MiB", "a context", "code of 20 MiB", or nothing if that is not
+ * known. */
+void refusal_add_thing(struct text *text, const struct refusal *refusal);
+
 /* One line about later refusals on a device. */
 void refusal_tell_more(struct text *text, unsigned device, const struct pace_turn *turn);
 

@@ -8,11 +8,19 @@
  * pool's own maximum. */
 static bool refusal_card_is_full(const struct refusal *refusal)
 {
-    return refusal->knows_card_free && refusal->card_free_bytes < refusal->need_bytes;
+    return refusal->card_free_bytes < refusal->need_bytes;
 }
 
 static void refusal_add_card_free(struct text *text, const struct refusal *refusal)
 {
+    if (!refusal->knows_card_free)
+        return;
+    if (refusal->need_bytes == 0) /* nobody knows how much it was */
+        text_add(text, ": the card has ");
+    else if (refusal_card_is_full(refusal))
+        text_add(text, ": the card is really full, ");
+    else
+        text_add(text, ": for a reason of its own, with ");
     text_add_size(text, refusal->card_free_bytes);
     text_add(text, " free of ");
     text_add_size(text, refusal->card_total_bytes);
@@ -37,19 +45,10 @@ void refusal_explain_driver(struct text *text, const struct refusal *refusal)
 {
     text_init(text);
     text_add(text, "gpulimit: the driver, not the limit, refused ");
-    if (refusal->requested_bytes > 0) {
-        text_add_size(text, refusal->requested_bytes);
-        text_add(text, " ");
-    }
-    text_add(text, "on GPU ");
+    refusal_add_thing(text, refusal);
+    text_add(text, " on GPU ");
     text_add_number(text, refusal->device);
-    if (refusal_card_is_full(refusal)) {
-        text_add(text, ": the card is really full, ");
-        refusal_add_card_free(text, refusal);
-    } else if (refusal->knows_card_free) {
-        text_add(text, ": for a reason of its own, with ");
-        refusal_add_card_free(text, refusal);
-    }
+    refusal_add_card_free(text, refusal);
     text_add(text, " (");
     text_add_size(text, refusal->holders.used_bytes);
     text_add(text, " of GPU_LIMIT_MB=");

@@ -210,12 +210,14 @@ bool truth_settle(struct truth_call *call)
     return fits;
 }
 
-void truth_cancel(struct truth_call *call)
+void truth_cancel(struct truth_call *call, int result)
 {
-    if (!truth_is_counted(call->ticket.device) || call->is_loose)
-        return;
-    limit_cancel(&call->ticket);
-    truth_close(call);
+    if (truth_is_counted(call->ticket.device) && !call->is_loose) {
+        limit_cancel(&call->ticket);
+        truth_close(call);
+    }
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        limit_driver_refused(&call->ticket);
 }
 
 void truth_give_up(struct truth_call *call)

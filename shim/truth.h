@@ -43,12 +43,13 @@ void truth_meet(unsigned device);
 
 /* The steps around a call that takes overhead, as those of an allocation: bytes is what it takes at
  * least, 0 if unknown. truth_begin returns false if that is refused: answer out of memory. After
- * the call truth_settle, or truth_cancel if the driver refused. truth_settle returns false if what
- * it took did not fit: undo it, then truth_give_up, then answer out of memory. */
+ * the call truth_settle, or truth_cancel with the driver's answer if that is an error. truth_settle
+ * returns false if what it took did not fit: undo it, then truth_give_up, then answer out of
+ * memory. */
 bool truth_begin(struct truth_call *call, enum limit_what what, unsigned device, enum api api,
                  uint64_t bytes);
 bool truth_settle(struct truth_call *call);
-void truth_cancel(struct truth_call *call);
+void truth_cancel(struct truth_call *call, int result);
 void truth_give_up(struct truth_call *call);
 
 /* Around a call that gives overhead back, or takes some and cannot be undone. */

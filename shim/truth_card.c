@@ -126,6 +126,16 @@ bool truth_card_used(unsigned device, uint64_t *bytes)
     return true;
 }
 
+bool truth_card_free(unsigned device, uint64_t *free_bytes)
+{
+    nvmlMemory_t memory;
+    nvmlDevice_t handle = atomic_load_explicit(&card_handles[device], memory_order_relaxed);
+    if (!handle || real.nvmlDeviceGetMemoryInfo(handle, &memory) != NVML_SUCCESS)
+        return false;
+    *free_bytes = memory.free;
+    return true;
+}
+
 /* A name in the abstract namespace is nobody's file: it needs no folder, no permission and no
  * cleaning up, and goes with its holder. */
 int truth_card_take_turn(unsigned device)

@@ -18,6 +18,10 @@ bool truth_card_process(unsigned device, uint64_t *bytes);
  * NVML's figure, else the driver's, which needs the current context to be on the device. */
 bool truth_card_used(unsigned device, uint64_t *bytes);
 
+/* What the card has free, where NVML has been asked about it before: it is not loaded for this.
+ * Returns false if that cannot be told. */
+bool truth_card_free(unsigned device, uint64_t *free_bytes);
+
 /* Waits until no other process that asks as well is at a card, but not for ever. Returns the turn,
  * or -1: without one it goes on all the same. */
 int truth_card_take_turn(unsigned device);

@@ -123,6 +123,22 @@ static void test_a_card_that_cannot_be_asked_is_not_called_full(void **state)
                   "gpulimit:   This process holds 300 MiB. See who: gpulimit-stat, nvidia-smi\n");
 }
 
+static void test_of_what_nobody_knows_the_size_of_the_card_is_described_and_not_judged(void **state)
+{
+    struct refusal refusal = of_a_full_card();
+    (void)state;
+    refusal.api = "cuCtxCreate_v2";
+    refusal.what = LIMIT_CONTEXT;
+    refusal.requested_bytes = refusal.need_bytes = 0;
+    assert_driver_says(
+        &refusal,
+        "gpulimit: the driver, not the limit, refused a context on GPU 0: the card has 12 MiB free "
+        "of 80 GiB (300 MiB of GPU_LIMIT_MB=1024 in use).\n"
+        "gpulimit:   asked for by cuCtxCreate_v2 in process 4242 (python3).\n"
+        "gpulimit:   This process holds 300 MiB, everything else 79.7 GiB. See who: gpulimit-stat, "
+        "nvidia-smi\n");
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -131,6 +147,8 @@ int main(void)
         cmocka_unit_test(test_a_card_that_is_really_full_is_not_put_down_to_the_limit),
         cmocka_unit_test(test_a_driver_that_refuses_with_room_left_has_a_reason_of_its_own),
         cmocka_unit_test(test_a_card_that_cannot_be_asked_is_not_called_full),
+        cmocka_unit_test(
+            test_of_what_nobody_knows_the_size_of_the_card_is_described_and_not_judged),
     };
     return cmocka_run_group_tests_name("refusal_later", tests, NULL, NULL);
 }
