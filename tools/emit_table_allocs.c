@@ -49,7 +49,7 @@ static void emit_python(struct grid *grid, const struct groups_item *item)
 
 static void emit_tag(struct grid *grid, const struct groups_item *item)
 {
-    const char *tag = sites_get_tag(item->ledger, item->site);
+    const char *tag = sites_get_tag(item->ledger, item->entry);
 
     grid_add_foreign(grid, tag[0] != '\0' ? tag : "-");
 }

@@ -53,7 +53,7 @@ static int groups_compare_places(const struct groups_item *a, const struct group
 
 static int groups_compare_tags(const struct groups_item *a, const struct groups_item *b)
 {
-    return strcmp(sites_get_tag(a->ledger, a->site), sites_get_tag(b->ledger, b->site));
+    return strcmp(sites_get_tag(a->ledger, a->entry), sites_get_tag(b->ledger, b->entry));
 }
 
 static int groups_compare_threads(const struct groups_item *a, const struct groups_item *b)

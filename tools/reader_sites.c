@@ -18,7 +18,7 @@ const struct gpulimit_site *gpulimit_reader_site(const struct gpulimit_ledger *l
         return NULL;
     }
     site = &ledger->sites[number - 1];
-    return site->native_count + site->python_count > 0 || site->tag != 0 ? site : NULL;
+    return site->native_count + site->python_count > 0 ? site : NULL;
 }
 
 const struct gpulimit_module *gpulimit_reader_module(const struct gpulimit_ledger *ledger,

@@ -70,9 +70,10 @@ uint32_t sites_choose(const struct gpulimit_ledger *ledger, const struct gpulimi
     return sites_find(ledger, site, false);
 }
 
-const char *sites_get_tag(const struct gpulimit_ledger *ledger, const struct gpulimit_site *site)
+const char *sites_get_tag(const struct gpulimit_ledger *ledger,
+                          const struct gpulimit_ledger_entry *entry)
 {
-    return site ? gpulimit_reader_text(ledger, site->tag) : "";
+    return gpulimit_reader_text(ledger, entry->tag);
 }
 
 static int sites_compare_numbers(uint64_t a, uint64_t b)

@@ -37,8 +37,9 @@ uint32_t sites_choose(const struct gpulimit_ledger *ledger, const struct gpulimi
 uint32_t sites_choose_python(const struct gpulimit_ledger *ledger,
                              const struct gpulimit_site *site);
 
-/* What the program had pushed when it asked; "" if nothing. */
-const char *sites_get_tag(const struct gpulimit_ledger *ledger, const struct gpulimit_site *site);
+/* What the thread had pushed when it asked; "" if nothing. */
+const char *sites_get_tag(const struct gpulimit_ledger *ledger,
+                          const struct gpulimit_ledger_entry *entry);
 
 /* 0 if both are the same place. */
 int sites_compare_frames(const struct sites_frame *a, const struct sites_frame *b);

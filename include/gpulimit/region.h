@@ -217,7 +217,7 @@ struct gpulimit_frame {
  * Python's. Sites are numbered from 1 in gpulimit_entry. Written once, before an entry names it. */
 struct gpulimit_site {
     uint16_t native_count, python_count;
-    uint32_t tag; /* number of the text that the program had pushed, from 1; 0 none */
+    uint32_t reserved;
     uint64_t spare;
     struct gpulimit_frame frames[GPULIMIT_SITE_FRAMES]; /* native_count + python_count of them */
 };

@@ -76,14 +76,14 @@ static void fuzz_damage(struct fixture *fixture)
     }
 }
 
-/* Frames of every kind, in and out of frameworks, with and without a tag. */
+/* Frames of every kind, in and out of frameworks. */
 static void fuzz_make_sites(struct fixture *fixture)
 {
     fixture_add_sites(fixture);
     fixture_put_module(fixture, "/usr/lib/libcuda.so.1");
     fixture_put_module(fixture, "/opt/liba.so");
     for (uint32_t site = 1; site <= 8; site++) {
-        fixture_put_site(fixture, site % 2 ? "epoch 3" : NULL);
+        fixture_put_site(fixture);
         fixture_put_native(fixture, site, 1, 0x1000 + site);
         fixture_put_native(fixture, site, 2, 0x1000);
         fixture_put_python(fixture, site, "/usr/lib/site-packages/torch/nn.py", "forward", site);
@@ -105,6 +105,8 @@ static void fuzz_make(struct fixture *fixture)
                                GPULIMIT_PLACE(1 + slot % (GPULIMIT_KINDS - 1), extent, slot % 2),
                                slot, slot);
             entries[slot].site = slot % 10;
+            entries[slot].tag = slot % 3; /* texts of the sites below */
+            entries[slot].stream = slot % 4;
         }
     }
     fuzz_make_sites(fixture);

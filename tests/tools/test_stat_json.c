@@ -68,6 +68,7 @@ static const struct key allocation_keys[] = {{"address", S},
                                              {"thread_id", I},
                                              {"age_seconds", I},
                                              {"tag", N},
+                                             {"stream", N},
                                              {"site", O},
                                              {NULL, I}};
 static const struct key site_keys[] = {{"frames", A}, {NULL, I}};

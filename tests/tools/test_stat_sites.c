@@ -40,10 +40,10 @@ static void test_put_modules(struct fixture *fixture)
 
 /* A stack of PyTorch's: its own files inside, then the given line of the model, then the program.
  */
-static void test_put_model(struct fixture *fixture, const char *tag, uint32_t line,
-                           const char *function, uint32_t caller)
+static void test_put_model(struct fixture *fixture, uint32_t line, const char *function,
+                           uint32_t caller)
 {
-    uint32_t site = fixture_put_site(fixture, tag);
+    uint32_t site = fixture_put_site(fixture);
 
     fixture_put_native(fixture, site, SHIM, 0x100);
     fixture_put_native(fixture, site, RUNTIME, 0x200);
@@ -59,9 +59,11 @@ static int test_set_up(void **state)
 {
     static const struct {
         uint32_t size_mib, age_seconds, site, api;
+        const char *tag;
     } allocations[] = {
-        {64, 7230, 1, 0}, {32, 3630, 1, 0}, {16, 3630, 2, 0}, {10, 30, 3, 0},
-        {8, 30, 4, 0},    {4, 30, 0, 0},    {2, 30, 9999, 1},
+        {64, 7230, 1, 0, "epoch 3"}, {32, 3630, 1, 0, "epoch 3"}, {16, 3630, 2, 0, "epoch 4"},
+        {10, 30, 3, 0, "epoch 4"},   {8, 30, 4, 0, NULL},         {4, 30, 0, 0, NULL},
+        {2, 30, 9999, 1, NULL},
     };
     struct gpulimit_entry *entries;
     struct fixture fixture;
@@ -74,10 +76,10 @@ static int test_set_up(void **state)
     entries = fixture_add_entries(&fixture, 16);
     fixture_add_sites(&fixture);
     test_put_modules(&fixture);
-    test_put_model(&fixture, "epoch 3", 31, "load_state_dict", 12);
-    test_put_model(&fixture, "epoch 4", 31, "load_state_dict", 14);
-    test_put_model(&fixture, "epoch 4", 58, "forward", 14);
-    site = fixture_put_site(&fixture, NULL);
+    test_put_model(&fixture, 31, "load_state_dict", 12);
+    test_put_model(&fixture, 31, "load_state_dict", 14);
+    test_put_model(&fixture, 58, "forward", 14);
+    site = fixture_put_site(&fixture);
     fixture_put_native(&fixture, site, SHIM, 0x100);
     fixture_put_native(&fixture, site, SOLVER, 0x4010);
     for (uint32_t i = 0; i < sizeof(allocations) / sizeof(allocations[0]); i++) {
@@ -85,6 +87,7 @@ static int test_set_up(void **state)
                            GPULIMIT_PLACE(GPULIMIT_KIND_LINEAR, 0, allocations[i].api),
                            allocations[i].size_mib, allocations[i].age_seconds);
         entries[i].site = allocations[i].site;
+        entries[i].tag = allocations[i].tag ? fixture_put_text(&fixture, allocations[i].tag) : 0;
         entries[i].address = 0x7f0000000000 + i;
     }
     folder_add(&fixture, "1", true);
@@ -213,7 +216,7 @@ static void test_the_table_fits_a_terminal(void **state)
     fixture_fill_entry(&fixture, fixture_add_entries(&fixture, 1),
                        GPULIMIT_PLACE(GPULIMIT_KIND_LINEAR, 0, 1), 64, 30);
     fixture_add_sites(&fixture);
-    site = fixture_put_site(&fixture, NULL);
+    site = fixture_put_site(&fixture);
     fixture_put_python(&fixture, site, "/srv/nets/deep/__init__.py",
                        "a_function_with_a_name_that_goes_on_and_on_and_on_as_some_do", 123456);
     ((struct gpulimit_entry *)(void *)(fixture.image + fixture.header->extents[1].offset))->site =

@@ -198,15 +198,13 @@ uint32_t fixture_put_text(struct fixture *fixture, const char *text)
     return place + 1;
 }
 
-uint32_t fixture_put_site(struct fixture *fixture, const char *tag)
+uint32_t fixture_put_site(struct fixture *fixture)
 {
     uint32_t place = 0;
 
-    while (fixture->sites[place].native_count + fixture->sites[place].python_count > 0 ||
-           fixture->sites[place].tag != 0) {
+    while (fixture->sites[place].native_count + fixture->sites[place].python_count > 0) {
         fixture_check(++place < FIXTURE_SITES, "fixture: too many sites");
     }
-    fixture->sites[place].tag = tag ? fixture_put_text(fixture, tag) : 0;
     return place + 1;
 }
 

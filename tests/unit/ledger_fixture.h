@@ -48,11 +48,11 @@ void fixture_fill_entry(const struct fixture *fixture, struct gpulimit_entry *en
                         unsigned int size_mib, unsigned int age_seconds);
 
 /* Appends the sections of call sites, all empty; then fills them, record after record. Each returns
- * the number of its record; the same text has the same number. `tag` may be NULL. */
+ * the number of its record; the same text has the same number. */
 void fixture_add_sites(struct fixture *fixture);
 uint32_t fixture_put_module(struct fixture *fixture, const char *path);
 uint32_t fixture_put_text(struct fixture *fixture, const char *text);
-uint32_t fixture_put_site(struct fixture *fixture, const char *tag);
+uint32_t fixture_put_site(struct fixture *fixture);
 
 /* The site's next frame: native ones first, from the innermost. */
 void fixture_put_native(struct fixture *fixture, uint32_t site, uint32_t module, uint64_t address);

@@ -34,6 +34,7 @@ static struct gpulimit_ledger *test_read(const struct fixture *fixture)
 
 static void test_call_sites_are_read_with_what_they_name(void **state)
 {
+    struct gpulimit_entry *entries;
     const struct gpulimit_module *module;
     const struct gpulimit_site *found;
     struct gpulimit_ledger *ledger;
@@ -42,19 +43,28 @@ static void test_call_sites_are_read_with_what_they_name(void **state)
 
     (void)state;
     fixture_open(&fixture, 60);
+    fixture_add_device(&fixture, 0);
+    entries = fixture_add_entries(&fixture, 1);
     fixture_add_sites(&fixture);
     fixture_put_module(&fixture, "/opt/lib/liba.so");
-    site = fixture_put_site(&fixture, "epoch 3");
+    site = fixture_put_site(&fixture);
     fixture_put_native(&fixture, site, 1, 0x1234);
     fixture_put_python(&fixture, site, "/srv/anna/train.py", "main", 12);
+    fixture_fill_entry(&fixture, entries, GPULIMIT_PLACE(GPULIMIT_KIND_LINEAR, 0, 0), 1, 1);
+    entries->site = site;
+    entries->tag = fixture_put_text(&fixture, "epoch 3");
+    entries->stream = fixture_put_text(&fixture, "prefetch");
     ledger = test_read(&fixture);
+    assert_int_equal(ledger->entry_count, 1);
+    assert_int_equal(ledger->entries[0].site, site);
+    assert_string_equal(gpulimit_reader_text(ledger, ledger->entries[0].tag), "epoch 3");
+    assert_string_equal(gpulimit_reader_text(ledger, ledger->entries[0].stream), "prefetch");
 
     found = gpulimit_reader_site(ledger, site);
     assert_non_null(found);
     assert_int_equal(found->native_count, 1);
     assert_int_equal(found->python_count, 1);
     assert_int_equal(found->frames[0].place, 0x1234);
-    assert_string_equal(gpulimit_reader_text(ledger, found->tag), "epoch 3");
     assert_string_equal(gpulimit_reader_text(ledger, found->frames[1].file), "/srv/anna/train.py");
     module = gpulimit_reader_module(ledger, found->frames[0].file);
     assert_non_null(module);

@@ -103,13 +103,25 @@ static void test_the_site_is_the_first_frame_of_the_programs_own(void **state)
     }
 }
 
-static void test_no_site_has_no_frames_and_no_tag(void **state)
+static void test_no_site_has_no_frames(void **state)
 {
     (void)state;
     assert_int_equal(sites_get_count(NULL), 0);
     assert_int_equal(sites_choose(&test_ledger, NULL), SITES_NO_FRAME);
     assert_int_equal(sites_choose_python(&test_ledger, NULL), SITES_NO_FRAME);
-    assert_string_equal(sites_get_tag(&test_ledger, NULL), "");
+}
+
+static void test_a_tag_is_the_allocations_own(void **state)
+{
+    struct gpulimit_ledger_entry entry = {.tag = 2};
+
+    (void)state;
+    strcpy(test_texts[1], "epoch 3");
+    assert_string_equal(sites_get_tag(&test_ledger, &entry), "epoch 3");
+    entry.tag = 0;
+    assert_string_equal(sites_get_tag(&test_ledger, &entry), "");
+    entry.tag = GPULIMIT_SITE_FRAMES + 1;
+    assert_string_equal(sites_get_tag(&test_ledger, &entry), "");
 }
 
 static void test_frames_say_where(void **state)
@@ -181,7 +193,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_site_is_the_first_frame_of_the_programs_own),
-        cmocka_unit_test(test_no_site_has_no_frames_and_no_tag),
+        cmocka_unit_test(test_no_site_has_no_frames),
+        cmocka_unit_test(test_a_tag_is_the_allocations_own),
         cmocka_unit_test(test_frames_say_where),
         cmocka_unit_test(test_frames_of_what_is_unknown_are_frames),
         cmocka_unit_test(test_only_the_same_place_compares_equal),
