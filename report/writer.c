@@ -269,3 +269,10 @@ void writer_add_time(struct writer *writer, const char *key, uint64_t time_ns)
     writer_put_part(writer, ".", time_ns / 1000000 % 1000, 3);
     writer_put_string(writer, "Z\"");
 }
+
+void writer_add_seconds(struct writer *writer, const char *key, uint64_t time_ns)
+{
+    writer_start(writer, key);
+    writer_put_part(writer, "", time_ns / 1000000000u, 1);
+    writer_put_part(writer, ".", time_ns / 1000000 % 1000, 3);
+}

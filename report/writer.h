@@ -47,6 +47,9 @@ void writer_add_null(struct writer *writer, const char *key);
 /* As a string: "0x7f0000000000". */
 void writer_add_address(struct writer *writer, const char *key, uint64_t address);
 
+/* Nanoseconds as seconds, to the millisecond: 12.045. */
+void writer_add_seconds(struct writer *writer, const char *key, uint64_t time_ns);
+
 /* A CLOCK_REALTIME in nanoseconds, as RFC 3339 has it, in UTC, to the millisecond; 0: null. */
 void writer_add_time(struct writer *writer, const char *key, uint64_t time_ns);
 

@@ -106,6 +106,17 @@ static void times_are_those_of_the_calendar(void **state)
     assert_string_equal(end(), "\"2026-11-30T13:17:01.045Z\"\n");
 }
 
+static void seconds_have_three_decimals(void **state)
+{
+    (void)state;
+    writer_open_array(&writer, NULL);
+    writer_add_seconds(&writer, NULL, 0);
+    writer_add_seconds(&writer, NULL, 12 * UINT64_C(1000000000) + 45999999);
+    writer_add_seconds(&writer, NULL, UINT64_MAX);
+    writer_close_array(&writer);
+    assert_string_equal(end(), "[\n  0.000,\n  12.045,\n  18446744073.709\n]\n");
+}
+
 static void what_is_longer_than_the_buffer_arrives_whole(void **state)
 {
     (void)state;
@@ -151,6 +162,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(whatever_a_string_holds_the_text_is_json, open_writer,
                                         close_writer),
         cmocka_unit_test_setup_teardown(times_are_those_of_the_calendar, NULL, close_writer),
+        cmocka_unit_test_setup_teardown(seconds_have_three_decimals, open_writer, close_writer),
         cmocka_unit_test_setup_teardown(what_is_longer_than_the_buffer_arrives_whole, open_writer,
                                         close_writer),
         cmocka_unit_test_setup_teardown(nothing_is_written_beyond_the_bound, open_writer,
