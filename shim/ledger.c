@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "grow.h"
 
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -68,6 +69,30 @@ static void ledger_unlist(struct ledger *ledger, uint32_t number)
         region_put_unlisted(--ledger->unlisted);
 }
 
+/* What an allocation counts for. */
+static uint64_t ledger_held(const struct ledger *ledger, const struct ledger_entry *entry)
+{
+    return ledger->count_mode == GPULIMIT_COUNT_ALLOCATIONS ? entry->requested_bytes
+                                                            : entry->committed_bytes;
+}
+
+static void ledger_count(struct ledger *ledger, struct ledger_entry *entry)
+{
+    uint64_t epoch = ledger->totals[entry->device].peak_epoch;
+    entry->tally = tally_find(&ledger->tallies, entry->device, entry->site);
+    tally_add(&ledger->tallies, entry->tally, ledger_held(ledger, entry), epoch);
+    if (entry->tally != TALLY_NONE)
+        region_put_tally(entry->tally, &ledger->tallies.list[entry->tally]);
+}
+
+static void ledger_discount(struct ledger *ledger, const struct ledger_entry *entry)
+{
+    uint64_t epoch = ledger->totals[entry->device].peak_epoch;
+    tally_remove(&ledger->tallies, entry->tally, ledger_held(ledger, entry), epoch);
+    if (entry->tally != TALLY_NONE)
+        region_put_tally(entry->tally, &ledger->tallies.list[entry->tally]);
+}
+
 uint32_t ledger_insert(struct ledger *ledger, const struct ledger_entry *entry, uint32_t *stale)
 {
     *stale = LEDGER_NONE;
@@ -89,7 +114,10 @@ uint32_t ledger_insert(struct ledger *ledger, const struct ledger_entry *entry, 
         ledger->entries[number].thread_id = ledger_thread();
     }
     ledger_list(ledger, number);
+    ledger_count(ledger, &ledger->entries[number]);
     struct region_totals *totals = &ledger->totals[entry->device];
+    if (entry->requested_bytes > totals->largest_bytes)
+        totals->largest_bytes = entry->requested_bytes;
     totals->requested_bytes += entry->requested_bytes;
     totals->allocations_total++;
     totals->by_kind[entry->kind].count++;
@@ -121,6 +149,7 @@ void ledger_remove(struct ledger *ledger, uint32_t number)
         table_remove(&ledger->by_address, entry->address);
     if (ledger->count_mode == GPULIMIT_COUNT_ALLOCATIONS)
         totals->by_kind[entry->kind].bytes -= entry->requested_bytes;
+    ledger_discount(ledger, entry);
     ledger_unlist(ledger, number);
     ledger_free_place(ledger, number);
 }
@@ -136,6 +165,26 @@ void ledger_commit(struct ledger *ledger, unsigned device, enum gpulimit_kind ki
         totals->by_kind[kind].bytes += (uint64_t)bytes;
 }
 
+static void ledger_note_peak(struct ledger *ledger, unsigned device, uint64_t now)
+{
+    struct region_totals *totals = &ledger->totals[device];
+    totals->peak_bytes = totals->charged_bytes;
+    totals->peak_mono_ns = now;
+    totals->peak_epoch++;
+    totals->peak_overhead_bytes =
+        ledger->count_mode == GPULIMIT_COUNT_ALLOCATIONS ? 0 : totals->overhead_bytes;
+}
+
+static void ledger_draw(struct ledger *ledger, unsigned device, uint64_t now)
+{
+    const struct region_totals *totals = &ledger->totals[device];
+    struct timeline *timeline = &ledger->timelines[device];
+    uint32_t first =
+        timeline_note(timeline, now, totals->charged_bytes, totals->limit_bytes, totals->denials);
+    if (first < timeline->count)
+        region_put_timeline(device, timeline, first);
+}
+
 void ledger_publish(struct ledger *ledger, unsigned device, enum gpulimit_kind kind)
 {
     struct region_totals *totals = &ledger->totals[device];
@@ -145,15 +194,65 @@ void ledger_publish(struct ledger *ledger, unsigned device, enum gpulimit_kind k
                                 : totals->committed_bytes + totals->overhead_bytes;
     totals->hidden_bytes =
         ledger->hidden_bytes[device] + totals->by_kind[GPULIMIT_KIND_MANAGED].bytes;
+    uint64_t now = clock_ns(CLOCK_MONOTONIC_COARSE);
     if (totals->charged_bytes > totals->peak_bytes)
-        totals->peak_bytes = totals->charged_bytes;
+        ledger_note_peak(ledger, device, now);
+    history_note_peak(&ledger->history, device, totals->charged_bytes);
     region_put_device(device, totals, kind);
+    if (device < GPULIMIT_DEVICES)
+        ledger_draw(ledger, device, now);
+}
+
+void ledger_note(struct ledger *ledger, enum gpulimit_event_what what,
+                 const struct ledger_entry *entry)
+{
+    struct gpulimit_event event = {
+        .mono_ns = clock_ns(CLOCK_MONOTONIC_COARSE),
+        .place = GPULIMIT_PLACE(entry->kind, entry->device, entry->api),
+        .what = what,
+        .thread_id = ledger_thread(),
+        .site = entry->site,
+        .bytes = entry->requested_bytes,
+        .charged_bytes = ledger->totals[entry->device].charged_bytes,
+        .address = entry->address,
+    };
+    history_add_event(&ledger->history, &event);
+}
+
+bool ledger_is_in_use(const struct ledger *ledger)
+{
+    bool is_in_use = false;
+    for (unsigned device = 0; device < GPULIMIT_DEVICES; device++)
+        is_in_use = is_in_use || ledger->timelines[device].count > 0;
+    return is_in_use;
+}
+
+void ledger_mark(struct ledger *ledger, uint32_t text)
+{
+    for (unsigned device = 0; device < GPULIMIT_DEVICES; device++) {
+        const struct region_totals *totals = &ledger->totals[device];
+        struct gpulimit_mark mark = {
+            .mono_ns = clock_ns(CLOCK_MONOTONIC_COARSE),
+            .text = text,
+            .device = device,
+            .charged_bytes = totals->charged_bytes,
+            .requested_bytes = totals->requested_bytes,
+            .allocations_total = totals->allocations_total,
+            .live_allocations = (uint32_t)totals->live_allocations,
+            .denials = (uint32_t)totals->denials,
+        };
+        if (ledger->timelines[device].count > 0)
+            history_add_mark(&ledger->history, &mark);
+    }
 }
 
 void ledger_clear(struct ledger *ledger)
 {
     table_clear(&ledger->by_address);
+    tally_clear(&ledger->tallies);
     grow_release((void **)&ledger->entries, &ledger->capacity, sizeof(struct ledger_entry));
-    *ledger = (struct ledger){.count_mode = ledger->count_mode};
+    enum gpulimit_count_mode count_mode = ledger->count_mode;
+    memset(ledger, 0, sizeof *ledger); /* too large for a second one on the stack */
+    ledger->count_mode = count_mode;
     ledger_thread_id = 0;
 }

@@ -11,8 +11,11 @@
 #define SHIM_LEDGER_H
 
 #include "budget.h"
+#include "history.h"
 #include "region.h"
 #include "table.h"
+#include "tally.h"
+#include "timeline.h"
 
 #define LEDGER_NONE UINT32_MAX
 
@@ -27,8 +30,9 @@ struct ledger_entry {
     uint32_t site; /* where it was asked for; 0 unknown */
     uint32_t next; /* chain of free places */
     uint16_t api;
-    uint16_t pool; /* async: the place of its pool in struct pools */
-    uint8_t kind;  /* enum gpulimit_kind; GPULIMIT_KIND_NONE: a free place */
+    uint32_t tally; /* the ledger's own */
+    uint16_t pool;  /* async: the place of its pool in struct pools */
+    uint8_t kind;   /* enum gpulimit_kind; GPULIMIT_KIND_NONE: a free place */
     uint8_t device;
     bool is_handle; /* the address is none, and not to be found by */
     bool is_listed; /* in the region */
@@ -52,12 +56,15 @@ struct ledger {
     struct region_totals totals[BUDGET_DEVICES];
     struct ledger_flow flow[BUDGET_DEVICES];
     uint64_t hidden_bytes[BUDGET_DEVICES]; /* hidden_bytes in region.h, managed allocations apart */
+    struct tallies tallies;
+    struct history history;
+    struct timeline timelines[GPULIMIT_DEVICES];
 };
 
-/* Inserts an entry made of the given one (next, serial and is_listed are the ledger's own). Returns
- * its number, LEDGER_NONE when there is no memory. If the address is taken, the driver has freed
- * without our knowing: *stale is then the number of the old entry, which is no longer found, else
- * LEDGER_NONE. */
+/* Inserts an entry made of the given one (next, serial, tally and is_listed are the ledger's own).
+ * Returns its number, LEDGER_NONE when there is no memory. If the address is taken, the driver has
+ * freed without our knowing: *stale is then the number of the old entry, which is no longer found,
+ * else LEDGER_NONE. */
 uint32_t ledger_insert(struct ledger *ledger, const struct ledger_entry *entry, uint32_t *stale);
 
 /* The entry of a number; valid until the next ledger_insert. */
@@ -76,6 +83,17 @@ void ledger_commit(struct ledger *ledger, unsigned device, enum gpulimit_kind ki
  * which is about one kind of memory at most (else GPULIMIT_KIND_NONE), after the last of its steps:
  * half a change is nobody's business. */
 void ledger_publish(struct ledger *ledger, unsigned device, enum gpulimit_kind kind);
+
+/* Something has happened, and its counters are published: an allocation, a free, or a request that
+ * was refused, of which the entry has kind, device, api, site, tag and requested_bytes. */
+void ledger_note(struct ledger *ledger, enum gpulimit_event_what what,
+                 const struct ledger_entry *entry);
+
+/* Whether any device's counters have been published. */
+bool ledger_is_in_use(const struct ledger *ledger);
+
+/* The program's own mark: what every device in use holds, under the text of that number. */
+void ledger_mark(struct ledger *ledger, uint32_t text);
 
 /* Gives the memory back and leaves an empty ledger; the region is left alone. */
 void ledger_clear(struct ledger *ledger);

@@ -4,6 +4,7 @@
  */
 #include "limit.h"
 
+#include "clock.h"
 #include "limit_books.h"
 #include "limit_overhead.h"
 #include "limit_pools.h"
@@ -84,11 +85,19 @@ static bool limit_find_room(struct ticket *ticket)
     return fits;
 }
 
-static void limit_count_denial(unsigned device)
+static void limit_count_denial(const struct ticket *ticket)
 {
+    const struct ledger_entry entry = {.requested_bytes = ticket->bytes,
+                                       .api = (uint16_t)ticket->api,
+                                       .kind = (uint8_t)ticket->kind,
+                                       .device = (uint8_t)ticket->device};
     struct books *books = books_lock();
-    books->ledger.totals[device].denials++;
-    ledger_publish(&books->ledger, device, GPULIMIT_KIND_NONE);
+    struct region_totals *totals = &books->ledger.totals[ticket->device];
+    totals->denials++;
+    totals->denied_bytes += ticket->bytes;
+    totals->denied_mono_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+    ledger_publish(&books->ledger, ticket->device, GPULIMIT_KIND_NONE);
+    ledger_note(&books->ledger, GPULIMIT_EVENT_REFUSED, &entry);
     books_unlock();
 }
 
@@ -97,7 +106,7 @@ static void limit_refuse(const struct ticket *ticket)
     limit_refused.bytes = ticket->bytes;
     limit_refused.device = ticket->device;
     if (ticket->device < BUDGET_DEVICES)
-        limit_count_denial(ticket->device);
+        limit_count_denial(ticket);
     tell_refusal(ticket);
 }
 
@@ -222,6 +231,7 @@ static bool limit_enter(struct books *books, const struct ticket *ticket, uint64
         ledger->totals[ticket->device].denials_recovered++;
     }
     ledger_publish(ledger, ticket->device, ticket->kind);
+    ledger_note(ledger, GPULIMIT_EVENT_ALLOCATED, ledger_at(ledger, number));
     *is_due = limit_is_due(books, ticket->device, ledger_at(ledger, number)->born_mono_ns);
     return true;
 }
@@ -317,6 +327,7 @@ static void limit_take_out(struct books *books, uint32_t number, struct removal 
     ledger_remove(&books->ledger, number);
     ledger_commit(&books->ledger, entry->device, entry->kind, -(int64_t)removal->freed_bytes);
     ledger_publish(&books->ledger, entry->device, entry->kind);
+    ledger_note(&books->ledger, GPULIMIT_EVENT_FREED, entry);
 }
 
 void limit_give_back(const struct removal *removal)
@@ -392,6 +403,7 @@ void limit_restore(const struct removal *removal)
             budget_adjust(entry->device, change);
         ledger_commit(&books->ledger, entry->device, entry->kind, (int64_t)bytes);
         ledger_publish(&books->ledger, entry->device, entry->kind);
+        ledger_note(&books->ledger, GPULIMIT_EVENT_ALLOCATED, entry); /* again */
     }
     books_unlock();
 }

@@ -94,7 +94,8 @@ static bool region_grow(void)
     if (region.is_full)
         return false;
     void *memory = NULL;
-    /* The names of APIs take one extent, the append-only sections up to ten each. */
+    /* The names of APIs take one extent, the append-only sections up to ten each but some eight in
+     * fact, the history the rest. */
     if (region.extents_used < 20)
         memory = region_extend(count * sizeof(struct gpulimit_entry), &offset);
     if (!memory) {
@@ -187,6 +188,7 @@ bool region_open(const char *dir, const char *limit_text, enum gpulimit_count_mo
     region.entries = 0;
     region.is_full = false;
     region_forget_records();
+    region_forget_history();
     uint64_t start;
     struct gpulimit_header *header = region_extend(GPULIMIT_EXTENTS_OFFSET, &start);
     if (header) {
@@ -246,6 +248,7 @@ void region_forget(void)
         munmap(region.extents[i],
                ((size_t)REGION_FIRST_ENTRIES << i) * sizeof(struct gpulimit_entry));
     region_forget_records();
+    region_forget_history();
     if (region_has_file())
         close(region.file);
     region.header = NULL;
@@ -254,18 +257,6 @@ void region_forget(void)
     region.file = -1;
     region.path[0] = '\0';
 }
-
-/* Begins and ends a change of a record, as region.h says of sequence numbers: with each field
- * stored with release order, no reader can see a new field beside the old even number. */
-static uint32_t region_begin(_Atomic uint32_t *sequence)
-{
-    uint32_t number = atomic_load_explicit(sequence, memory_order_relaxed);
-    atomic_store_explicit(sequence, number + 1, memory_order_relaxed);
-    return number + 2;
-}
-
-#define REGION_STORE(_place, _value)                                                               \
-    atomic_store_explicit(&(_place), (_value), memory_order_release)
 
 void region_add_device(unsigned device, const char *uuid, uint64_t total_bytes)
 {
@@ -292,6 +283,12 @@ void region_put_device(unsigned device, const struct region_totals *totals, enum
     REGION_STORE(record->truth_source, totals->truth_source);
     REGION_STORE(record->hidden_bytes, totals->hidden_bytes);
     REGION_STORE(record->driver_denials, totals->driver_denials);
+    REGION_STORE(record->peak_mono_ns, totals->peak_mono_ns);
+    REGION_STORE(record->peak_epoch, totals->peak_epoch);
+    REGION_STORE(record->peak_overhead_bytes, totals->peak_overhead_bytes);
+    REGION_STORE(record->denied_bytes, totals->denied_bytes);
+    REGION_STORE(record->denied_mono_ns, totals->denied_mono_ns);
+    REGION_STORE(record->largest_bytes, totals->largest_bytes);
     REGION_STORE(record->sequence, next);
 }
 

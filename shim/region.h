@@ -9,6 +9,9 @@
 #ifndef SHIM_REGION_H
 #define SHIM_REGION_H
 
+#include "tally.h"
+#include "timeline.h"
+
 #include "gpulimit/region.h"
 
 #include <stdbool.h>
@@ -24,6 +27,9 @@ struct region_totals {
     enum gpulimit_truth truth_source;
     uint64_t hidden_bytes;
     uint64_t driver_denials;
+    uint64_t peak_mono_ns, peak_epoch, peak_overhead_bytes;
+    uint64_t denied_bytes, denied_mono_ns;
+    uint64_t largest_bytes;
 };
 
 /* Creates the file in a folder and fills in whose it is. apis[apis_count]: what entries' api
@@ -61,6 +67,17 @@ void region_drop_entry(uint32_t number);
  * from 1, or 0 if there is no room for it. What refers to it is written after it, with release
  * order. */
 uint32_t region_append(enum gpulimit_section section, const void *record);
+
+/* Writes the tally of a number, from 1 and without gaps. */
+void region_put_tally(uint32_t number, const struct tally *tally);
+
+/* Writes a device's timeline, from sample number `first` on. */
+void region_put_timeline(unsigned device, const struct timeline *timeline, uint32_t first);
+
+/* Write an event and a mark, over the oldest if there is no more room. Their numbers count from 1,
+ * without gaps. */
+void region_put_event(const struct gpulimit_event *event);
+void region_put_mark(const struct gpulimit_mark *mark);
 
 /* How many live allocations are not listed. */
 void region_put_unlisted(uint64_t count);

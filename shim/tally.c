@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The counting of tally.h.
+ */
+#include "tally.h"
+
+#include "grow.h"
+
+uint32_t tally_find(struct tallies *tallies, unsigned device, uint32_t site)
+{
+    uint64_t key = ((uint64_t)site << 8 | device) + 1; /* never 0 */
+    const uint64_t *known = table_find(&tallies->by_place, key);
+    if (known)
+        return (uint32_t)*known;
+    if (tallies->count >= TALLY_MOST)
+        return TALLY_NONE;
+    uint32_t number = tallies->count + 1;
+    if (number >= tallies->capacity &&
+        !grow_array((void **)&tallies->list, &tallies->capacity, sizeof *tallies->list))
+        return TALLY_NONE;
+    if (!table_set(&tallies->by_place, key, number))
+        return TALLY_NONE;
+    tallies->list[number] = (struct tally){.device = device, .site = site};
+    tallies->count = number;
+    return number;
+}
+
+static uint64_t tally_live(const struct tally *tally)
+{
+    return tally->allocations_total - tally->frees_total;
+}
+
+/* The first change after a peak. */
+static void tally_keep_peak(struct tally *tally, uint64_t epoch)
+{
+    if (tally->peak_epoch == epoch)
+        return;
+    tally->peak_epoch = epoch;
+    tally->peak_bytes = tally->bytes;
+    tally->peak_count = tally_live(tally);
+}
+
+void tally_add(struct tallies *tallies, uint32_t number, uint64_t bytes, uint64_t epoch)
+{
+    if (number == TALLY_NONE)
+        return;
+    struct tally *tally = &tallies->list[number];
+    tally_keep_peak(tally, epoch);
+    tally->bytes += bytes;
+    tally->allocations_total++;
+}
+
+void tally_remove(struct tallies *tallies, uint32_t number, uint64_t bytes, uint64_t epoch)
+{
+    if (number == TALLY_NONE)
+        return;
+    struct tally *tally = &tallies->list[number];
+    tally_keep_peak(tally, epoch);
+    tally->bytes -= bytes;
+    tally->frees_total++;
+}
+
+uint64_t tally_peak_bytes(const struct tally *tally, uint64_t epoch)
+{
+    return tally->peak_epoch == epoch ? tally->peak_bytes : tally->bytes;
+}
+
+uint64_t tally_peak_count(const struct tally *tally, uint64_t epoch)
+{
+    return tally->peak_epoch == epoch ? tally->peak_count : tally_live(tally);
+}
+
+void tally_clear(struct tallies *tallies)
+{
+    table_clear(&tallies->by_place);
+    grow_release((void **)&tallies->list, &tallies->capacity, sizeof *tallies->list);
+    *tallies = (struct tallies){0};
+}
