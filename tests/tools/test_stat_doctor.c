@@ -19,6 +19,7 @@
 
 #include "../cannot.h"
 #include "patient.h"
+#include "schema_check.h"
 
 #define STAT "gpulimit-stat"
 
@@ -274,6 +275,7 @@ static void test_json_has_every_finding(void **state)
     (void)state;
     patient_start(NULL, NULL, (const char *const[]){"sleep", "100", NULL});
     TOOL_RUN(&result, STAT, "doctor", "--json", "-p", patient_pid);
+    schema_check("doctor", result.out);
     object = json_loads(result.out, 0, NULL);
     assert_non_null(object);
     assert_string_equal(json_string_value(json_object_get(object, "schema")), "gpulimit.doctor/1");

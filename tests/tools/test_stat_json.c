@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "schema_check.h"
 #include "tool_run.h"
 
 #define STAT "gpulimit-stat"
@@ -134,6 +135,7 @@ static void test_keys_types_and_order_are_the_schemas(void **state)
     (void)state;
     TOOL_RUN(&result, STAT, "--json", "--allocs");
     assert_int_equal(result.status, 0);
+    schema_check("stat", result.out);
     whole = test_parse(result.out);
     test_expect_keys(whole, whole_keys);
     process = json_array_get(json_object_get(whole, "processes"), 0);
@@ -162,6 +164,7 @@ static void test_figures_are_the_ledgers(void **state)
 
     (void)state;
     TOOL_RUN(&result, STAT, "allocs", "--json");
+    schema_check("stat", result.out);
     whole = test_parse(result.out);
     assert_int_equal(json_unpack(whole,
                                  "{s:s, s:s, s:[{s:I, s:s, s:s, s:s, s:[{s:s, s:I, s:I}],"
@@ -204,6 +207,7 @@ static void test_foreign_bytes_stay_text(void **state)
     for (const char *at = result.out; *at != '\0'; at++) {
         assert_true((*at >= ' ' && *at <= '~') || *at == '\n');
     }
+    schema_check("stat", result.out);
     whole = test_parse(result.out);
     assert_int_equal(
         json_unpack(whole, "{s:[{s:[s,s,s]}]}", "processes", "command", &invalid, &accent, &escape),
@@ -229,6 +233,7 @@ static void test_no_limit_and_no_group_are_null(void **state)
     fixture.devices[0].peak_bytes = UINT64_MAX; /* nonsense, but a number */
     folder_add(&fixture, "2", true);
     TOOL_RUN(&result, STAT, "--json", "-p", "4200");
+    schema_check("stat", result.out);
     whole = test_parse(result.out);
     process = json_array_get(json_object_get(whole, "processes"), 0);
     assert_true(json_is_null(json_object_get(process, "group")));
@@ -248,6 +253,7 @@ static void test_stream_is_an_object_a_line(void **state)
     (void)state;
     TOOL_RUN(&result, STAT, "--json", "0.1", "3");
     assert_int_equal(result.status, 0);
+    schema_check("stat", result.out);
     for (char *line = strtok(result.out, "\n"); line; line = strtok(NULL, "\n")) {
         json_t *whole = test_parse(line);
 
@@ -273,6 +279,7 @@ static void test_hooks_have_their_schema(void **state)
     (void)state;
     TOOL_RUN(&result, STAT, "hooks", "--json");
     assert_int_equal(result.status, 0);
+    schema_check("hooks", result.out);
     whole = test_parse(result.out);
     test_expect_keys(whole, keys);
     json_array_foreach(json_object_get(whole, "hooks"), i, hook)

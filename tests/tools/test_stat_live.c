@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "schema_check.h"
 #include "simgpu.h"
 #include "tool_run.h"
 
@@ -73,6 +74,7 @@ static void test_read_device(const char *const names[], json_int_t figures[])
     TOOL_RUN(&result, STAT, "--json", "-p", test_pid);
     assert_string_equal(result.err, "");
     assert_int_equal(result.status, 0);
+    schema_check("stat", result.out);
     whole = json_loads(result.out, 0, NULL);
     assert_int_equal(json_unpack(whole, "{s:[{s:[o]}]}", "processes", "devices", &device), 0);
     for (size_t i = 0; names[i]; i++) {

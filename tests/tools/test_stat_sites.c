@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema_check.h"
 #include "tool_run.h"
 
 #define STAT "gpulimit-stat"
@@ -288,6 +289,7 @@ static void test_json_has_frames_and_tag(void **state)
 
     (void)state;
     TOOL_RUN(&result, STAT, "allocs", "--json", "-p", "4121");
+    schema_check("stat", result.out);
     whole = json_loads(result.out, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(whole);
     allocations =

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "schema_check.h"
 #include "simgpu.h"
 #include "tool_run.h"
 
@@ -107,6 +108,7 @@ static void test_expect_json(bool is_known, int64_t untracked_bytes, const char 
     TOOL_RUN(&result, STAT, "--json", "-a");
     assert_string_equal(result.err, "");
     assert_int_equal(result.status, 0);
+    schema_check("stat", result.out);
     whole = json_loads(result.out, 0, NULL);
     assert_int_equal(json_unpack(whole, "{s:[{s:[o]}]}", "processes", "devices", &device), 0);
     untracked = json_object_get(device, "untracked_bytes");
