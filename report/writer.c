@@ -103,12 +103,37 @@ static size_t writer_character(const unsigned char *at)
     return 0;
 }
 
+/* Characters that act on a terminal, or hide and reorder text: whoever looks at the file may do so
+ * with cat. In JSON they can be told by their numbers. Returns the number, or 0. */
+static unsigned writer_unsafe(const unsigned char *at, size_t bytes)
+{
+    static const struct {
+        unsigned first, last;
+    } ranges[] = {{0x7f, 0x9f},     {0xad, 0xad},     {0x61c, 0x61c},   {0x200b, 0x200f},
+                  {0x2028, 0x202e}, {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb}};
+    unsigned rune = at[0];
+    if (bytes == 2)
+        rune = (at[0] & 0x1fu) << 6 | (at[1] & 0x3fu);
+    else if (bytes == 3)
+        rune = (at[0] & 0xfu) << 12 | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu);
+    for (size_t i = 0; bytes < 4 && i < sizeof ranges / sizeof ranges[0]; i++) {
+        if (rune >= ranges[i].first && rune <= ranges[i].last)
+            return rune;
+    }
+    return 0;
+}
+
 /* A byte that is no character stands for the one of that number: nothing is lost, and it is JSON.
  */
-static void writer_put_escaped(struct writer *writer, unsigned char byte)
+static void writer_put_escaped(struct writer *writer, unsigned number)
 {
     static const char digits[] = "0123456789abcdef";
-    const char escaped[] = {'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]};
+    const char escaped[] = {'\\',
+                            'u',
+                            digits[number >> 12 & 15],
+                            digits[number >> 8 & 15],
+                            digits[number >> 4 & 15],
+                            digits[number & 15]};
     writer_put(writer, escaped, sizeof escaped);
 }
 
@@ -118,10 +143,11 @@ static void writer_put_text(struct writer *writer, const char *text)
     writer_put(writer, "\"", 1);
     while (*at != '\0') {
         size_t bytes = writer_character(at);
+        unsigned unsafe = writer_unsafe(at, bytes);
         if (*at == '"' || *at == '\\')
             writer_put(writer, "\\", 1);
-        if (bytes == 0 || *at == 0x7f)
-            writer_put_escaped(writer, *at);
+        if (bytes == 0 || unsafe > 0)
+            writer_put_escaped(writer, bytes == 0 ? *at : unsafe);
         else
             writer_put(writer, (const char *)at, bytes);
         at += bytes == 0 ? 1 : bytes;

@@ -74,13 +74,15 @@ static void whatever_a_string_holds_the_text_is_json(void **state)
     writer_add_text(&writer, NULL, "\xc3\xa9 \xe2\x86\x92 \xf0\x9f\x98\x80");      /* characters */
     writer_add_text(&writer, NULL, "\xff \xc0\x80 \xed\xa0\x80 \xf4\x90\x80\x80"); /* none */
     writer_add_text(&writer, NULL, "\xe2\x86");                                    /* half of one */
+    writer_add_text(&writer, NULL, "\xc2\x9b \xe2\x80\xae \xef\xbb\xbf");          /* unsafe ones */
     writer_close_array(&writer);
     assert_string_equal(end(), "[\n"
                                "  \"a\\\"b\\\\c\\u000a\\u001b\\u007f\",\n"
                                "  \"\xc3\xa9 \xe2\x86\x92 \xf0\x9f\x98\x80\",\n"
                                "  \"\\u00ff \\u00c0\\u0080 \\u00ed\\u00a0\\u0080 "
                                "\\u00f4\\u0090\\u0080\\u0080\",\n"
-                               "  \"\\u00e2\\u0086\"\n"
+                               "  \"\\u00e2\\u0086\",\n"
+                               "  \"\\u009b \\u202e \\ufeff\"\n"
                                "]\n");
 }
 
