@@ -87,6 +87,11 @@ void report_close_device(struct writer *writer);
 void report_tell_head(struct text *text, const char *prefix, const struct report_head *head);
 void report_tell(struct text *text, const char *prefix, const struct report_head *head,
                  const struct report_device *device);
+
+/* Its middle, added to a text: a line for each of the largest holders, which add up. */
+void report_add_holders(struct text *text, const char *prefix,
+                        const struct report_holders *holders);
+
 void report_tell_next(struct text *text, const char *prefix, const struct report_head *head);
 
 #endif

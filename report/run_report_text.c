@@ -118,7 +118,7 @@ static void report_tell_peak(struct text *text, const struct report_device *devi
     if (device->limit_bytes == GPULIMIT_NO_LIMIT) {
         text_add(text, " (no limit)");
     } else {
-        text_add(text, " of the limit of ");
+        text_add(text, " of ");
         text_add_size(text, device->limit_bytes);
     }
     if (device->limit_bytes != GPULIMIT_NO_LIMIT && device->limit_bytes > 0) {
@@ -129,78 +129,68 @@ static void report_tell_peak(struct text *text, const struct report_device *devi
     text_add(text, ", ");
     report_add_duration(text, device->peak_after_ns);
     text_add(text, " after the start");
-    text_add(text, device->peak.site_count > 0 ? "; held then by\n" : "\n");
+    text_add(text, device->peak.bytes > 0 ? ", held by\n" : "\n");
+}
+
+static void report_begin_holder(struct text *text, const char *prefix, uint64_t bytes)
+{
+    text_add(text, prefix);
+    size_t start = text->length;
+    text_add_size(text, bytes);
+    report_align(text, start);
+    text_add(text, "  ");
 }
 
 static void report_tell_site(struct text *text, const char *prefix, const struct report_site *site)
 {
-    text_add(text, prefix);
-    size_t start = text->length;
-    text_add_size(text, site->bytes);
-    report_align(text, start);
-    text_add(text, "  ");
+    report_begin_holder(text, prefix, site->bytes);
     text_add_quoted(text, site->where, REPORT_WHERE_BYTES);
-    text_add(text, " (");
-    report_add_counted(text, site->count, " allocation)\n", " allocations)\n");
+    if (site->count > 0) {
+        text_add(text, " (");
+        report_add_counted(text, site->count, " allocation)", " allocations)");
+    }
+    text_add(text, "\n");
 }
 
-static void report_add_part(struct text *text, uint64_t bytes, const char *what, bool *is_first)
+static void report_tell_part(struct text *text, const char *prefix, uint64_t bytes,
+                             const char *what)
 {
     if (bytes == 0)
         return;
-    text_add(text, *is_first ? "" : ", ");
-    text_add_size(text, bytes);
+    report_begin_holder(text, prefix, bytes);
     text_add(text, what);
-    *is_first = false;
+    text_add(text, "\n");
 }
 
-/* What of the peak has no line of its own; adds up with those to the peak. */
-static void report_tell_rest(struct text *text, const char *prefix,
-                             const struct report_holders *peak)
+void report_add_holders(struct text *text, const char *prefix, const struct report_holders *holders)
 {
-    uint64_t others = peak->others;
-    uint64_t others_bytes = peak->others_bytes;
-    bool is_first = true;
-    for (unsigned i = REPORT_TOLD; i < peak->site_count; i++) {
-        others++;
-        others_bytes += peak->sites[i].bytes;
+    uint64_t others = holders->others;
+    uint64_t others_bytes = holders->others_bytes;
+    for (unsigned i = 0; i < holders->site_count; i++) {
+        if (i < REPORT_TOLD) {
+            report_tell_site(text, prefix, &holders->sites[i]);
+        } else {
+            others++;
+            others_bytes += holders->sites[i].bytes;
+        }
     }
-    if (others_bytes == 0 && peak->idle_bytes == 0 && peak->overhead_bytes == 0)
-        return;
-    text_add(text, prefix);
-    text_add(text, peak->site_count > 0 ? "  and " : "  held then: ");
     if (others_bytes > 0) {
-        report_add_part(text, others_bytes, " by ", &is_first);
-        report_add_counted(text, others, " other site", " other sites");
+        report_begin_holder(text, prefix, others_bytes);
+        report_add_counted(text, others, " other site\n", " other sites\n");
     }
-    report_add_part(text, peak->idle_bytes, " idle in pools", &is_first);
-    report_add_part(text, peak->overhead_bytes, " overhead (context, code, streams)", &is_first);
-    text_add(text, "\n");
-}
-
-static void report_tell_totals(struct text *text, const struct report_device *device)
-{
-    text_add(text, "  in all ");
-    report_add_counted(text, device->allocations_total, " allocation", " allocations");
-    text_add(text, " and ");
-    report_add_counted(text, device->frees_total, " free", " frees");
-    if (device->largest_bytes > 0) {
-        text_add(text, "; the largest allocation ");
-        text_add_size(text, device->largest_bytes);
-    }
-    text_add(text, "\n");
+    report_tell_part(text, prefix, holders->idle_bytes, "idle in pools");
+    report_tell_part(text, prefix, holders->overhead_bytes, "overhead: context, code, streams");
 }
 
 static void report_tell_refusals(struct text *text, const struct report_device *device)
 {
-    text_add(text, "  refused: ");
+    text_add(text, "  refused       ");
     if (device->denials == 0) {
         text_add(text, "nothing");
     } else {
-        report_add_counted(text, device->denials, " request", " requests");
-        text_add(text, ", ");
+        report_add_counted(text, device->denials, " request for ", " requests for ");
         text_add_size(text, device->denied_bytes);
-        text_add(text, " in all; ");
+        text_add(text, ", of which ");
         if (device->denials_recovered == 0)
             text_add(text, "none");
         else
@@ -208,11 +198,23 @@ static void report_tell_refusals(struct text *text, const struct report_device *
         text_add(text, " later succeeded");
     }
     if (device->driver_denials > 0) {
-        text_add(text, "; the driver itself refused ");
+        text_add(text, "; ");
         text_add_number(text, device->driver_denials);
-        text_add(text, " more");
+        text_add(text, " by the driver");
     }
     text_add(text, "\n");
+}
+
+static void report_tell_totals(struct text *text, const struct report_device *device)
+{
+    text_add(text, "  in all        ");
+    report_add_counted(text, device->allocations_total, " allocation", " allocations");
+    if (device->largest_bytes > 0) {
+        text_add(text, ", the largest ");
+        text_add_size(text, device->largest_bytes);
+    }
+    text_add(text, "; ");
+    report_add_counted(text, device->frees_total, " free\n", " frees\n");
 }
 
 /* Programs need not free what they hold when they end, and most do not. */
@@ -220,18 +222,16 @@ static void report_tell_end(struct text *text, const struct report_head *head,
                             const struct report_device *device)
 {
     const struct report_holders *end = &device->end;
-    bool is_first = false;
-    text_add(text, strcmp(head->state, "live") == 0 ? "  live now: " : "  live at exit: ");
+    text_add(text, strcmp(head->state, "live") == 0 ? "  live now      " : "  live at exit  ");
     text_add_size(text, end->bytes - end->idle_bytes - end->overhead_bytes);
     text_add(text, " in ");
     report_add_counted(text, device->live_allocations, " allocation", " allocations");
-    report_add_part(text, end->idle_bytes, " idle in pools", &is_first);
-    report_add_part(text, end->overhead_bytes, " overhead", &is_first);
     if (end->site_count > 0) {
-        text_add(text, "; the most by ");
+        text_add(text, ", most by ");
         text_add_quoted(text, end->sites[0].where, REPORT_WHERE_BYTES);
-        text_add(text, ", ");
+        text_add(text, " (");
         text_add_size(text, end->sites[0].bytes);
+        text_add(text, ")");
     }
     text_add(text, "\n");
 }
@@ -242,9 +242,7 @@ void report_tell(struct text *text, const char *prefix, const struct report_head
     text_init(text);
     text_add(text, prefix);
     report_tell_peak(text, device);
-    for (unsigned i = 0; i < device->peak.site_count && i < REPORT_TOLD; i++)
-        report_tell_site(text, prefix, &device->peak.sites[i]);
-    report_tell_rest(text, prefix, &device->peak);
+    report_add_holders(text, prefix, &device->peak);
     text_add(text, prefix);
     report_tell_refusals(text, device);
     text_add(text, prefix);
