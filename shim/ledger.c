@@ -110,7 +110,9 @@ uint32_t ledger_insert(struct ledger *ledger, const struct ledger_entry *entry, 
     ledger->entries[number] = *entry;
     ledger->entries[number].serial = ++ledger->serial;
     if (entry->born_mono_ns == 0) {
-        ledger->entries[number].born_mono_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+        ledger->now_mono_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+        ledger->has_time = true;
+        ledger->entries[number].born_mono_ns = ledger->now_mono_ns;
         ledger->entries[number].thread_id = ledger_thread();
     }
     ledger_list(ledger, number);
@@ -194,7 +196,10 @@ void ledger_publish(struct ledger *ledger, unsigned device, enum gpulimit_kind k
                                 : totals->committed_bytes + totals->overhead_bytes;
     totals->hidden_bytes =
         ledger->hidden_bytes[device] + totals->by_kind[GPULIMIT_KIND_MANAGED].bytes;
-    uint64_t now = clock_ns(CLOCK_MONOTONIC_COARSE);
+    uint64_t now = ledger->now_mono_ns;
+    if (!ledger->has_time)
+        now = ledger->now_mono_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+    ledger->has_time = false;
     if (totals->charged_bytes > totals->peak_bytes)
         ledger_note_peak(ledger, device, now);
     history_note_peak(&ledger->history, device, totals->charged_bytes);
@@ -206,8 +211,11 @@ void ledger_publish(struct ledger *ledger, unsigned device, enum gpulimit_kind k
 void ledger_note(struct ledger *ledger, enum gpulimit_event_what what,
                  const struct ledger_entry *entry)
 {
+    bool is_small = entry->requested_bytes < LEDGER_EVENT_BYTES;
+    if (is_small && what != GPULIMIT_EVENT_REFUSED && what != GPULIMIT_EVENT_DRIVER_REFUSED)
+        return;
     struct gpulimit_event event = {
-        .mono_ns = clock_ns(CLOCK_MONOTONIC_COARSE),
+        .mono_ns = ledger->now_mono_ns,
         .place = GPULIMIT_PLACE(entry->kind, entry->device, entry->api),
         .what = what,
         .thread_id = ledger_thread(),

@@ -19,6 +19,8 @@
 
 #define LEDGER_NONE UINT32_MAX
 
+enum { LEDGER_EVENT_BYTES = 1 << 20 }; /* smaller allocations and frees are no events */
+
 struct ledger_entry {
     uint64_t address; /* device pointer, or handle for vmm */
     uint64_t requested_bytes;
@@ -56,6 +58,8 @@ struct ledger {
     struct region_totals totals[BUDGET_DEVICES];
     struct ledger_flow flow[BUDGET_DEVICES];
     uint64_t hidden_bytes[BUDGET_DEVICES]; /* hidden_bytes in region.h, managed allocations apart */
+    uint64_t now_mono_ns; /* when counters were published last, or are about to be: has_time */
+    bool has_time;
     struct tallies tallies;
     struct history history;
     struct timeline timelines[GPULIMIT_DEVICES];

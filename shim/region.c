@@ -270,6 +270,22 @@ void region_add_device(unsigned device, const char *uuid, uint64_t total_bytes)
     REGION_STORE(record->in_use, 1);
 }
 
+/* What seldom changes: not to be written each time. */
+static void region_put_seldom(struct gpulimit_device *record, const struct region_totals *totals)
+{
+    if (atomic_load_explicit(&record->peak_epoch, memory_order_relaxed) != totals->peak_epoch) {
+        REGION_STORE(record->peak_mono_ns, totals->peak_mono_ns);
+        REGION_STORE(record->peak_epoch, totals->peak_epoch);
+        REGION_STORE(record->peak_overhead_bytes, totals->peak_overhead_bytes);
+    }
+    if (atomic_load_explicit(&record->largest_bytes, memory_order_relaxed) != totals->largest_bytes)
+        REGION_STORE(record->largest_bytes, totals->largest_bytes);
+    if (atomic_load_explicit(&record->denied_bytes, memory_order_relaxed) != totals->denied_bytes) {
+        REGION_STORE(record->denied_bytes, totals->denied_bytes);
+        REGION_STORE(record->denied_mono_ns, totals->denied_mono_ns);
+    }
+}
+
 void region_put_device(unsigned device, const struct region_totals *totals, enum gpulimit_kind kind)
 {
     if (!region.header || device >= GPULIMIT_DEVICES)
@@ -283,12 +299,7 @@ void region_put_device(unsigned device, const struct region_totals *totals, enum
     REGION_STORE(record->truth_source, totals->truth_source);
     REGION_STORE(record->hidden_bytes, totals->hidden_bytes);
     REGION_STORE(record->driver_denials, totals->driver_denials);
-    REGION_STORE(record->peak_mono_ns, totals->peak_mono_ns);
-    REGION_STORE(record->peak_epoch, totals->peak_epoch);
-    REGION_STORE(record->peak_overhead_bytes, totals->peak_overhead_bytes);
-    REGION_STORE(record->denied_bytes, totals->denied_bytes);
-    REGION_STORE(record->denied_mono_ns, totals->denied_mono_ns);
-    REGION_STORE(record->largest_bytes, totals->largest_bytes);
+    region_put_seldom(record, totals);
     REGION_STORE(record->sequence, next);
 }
 

@@ -6,12 +6,9 @@
 
 #include "grow.h"
 
-uint32_t tally_find(struct tallies *tallies, unsigned device, uint32_t site)
+/* Makes the tally of a place that has none. */
+static uint32_t tally_make(struct tallies *tallies, uint64_t key, unsigned device, uint32_t site)
 {
-    uint64_t key = ((uint64_t)site << 8 | device) + 1; /* never 0 */
-    const uint64_t *known = table_find(&tallies->by_place, key);
-    if (known)
-        return (uint32_t)*known;
     if (tallies->count >= TALLY_MOST)
         return TALLY_NONE;
     uint32_t number = tallies->count + 1;
@@ -22,6 +19,20 @@ uint32_t tally_find(struct tallies *tallies, unsigned device, uint32_t site)
         return TALLY_NONE;
     tallies->list[number] = (struct tally){.device = device, .site = site};
     tallies->count = number;
+    return number;
+}
+
+uint32_t tally_find(struct tallies *tallies, unsigned device, uint32_t site)
+{
+    uint64_t key = ((uint64_t)site << 8 | device) + 1; /* never 0 */
+    if (key == tallies->last_key)                      /* allocations come in rows */
+        return tallies->last_number;
+    const uint64_t *known = table_find(&tallies->by_place, key);
+    uint32_t number = known ? (uint32_t)*known : tally_make(tallies, key, device, site);
+    if (number != TALLY_NONE) {
+        tallies->last_key = key;
+        tallies->last_number = number;
+    }
     return number;
 }
 

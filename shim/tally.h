@@ -28,6 +28,8 @@ struct tallies {
     struct tally *list; /* by number, from 1; list[0] is nobody's */
     uint32_t count, capacity;
     struct table by_place; /* site and device -> number */
+    uint64_t last_key;     /* the place that was looked for last, and its number */
+    uint32_t last_number;
 };
 
 /* The number of the tally of a site on a device, made if there is none. TALLY_NONE: there are too

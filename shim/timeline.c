@@ -48,8 +48,8 @@ static void timeline_fill(struct timeline *timeline, uint64_t place)
                                      .limit_bytes = timeline->limit_bytes};
 }
 
-uint32_t timeline_note(struct timeline *timeline, uint64_t now_mono_ns, uint64_t bytes,
-                       uint64_t limit_bytes, uint64_t denials)
+uint32_t timeline_extend(struct timeline *timeline, uint64_t now_mono_ns, uint64_t bytes,
+                         uint64_t limit_bytes, uint64_t denials)
 {
     bool is_halved;
     if (timeline->interval_ns == 0) {
@@ -67,6 +67,7 @@ uint32_t timeline_note(struct timeline *timeline, uint64_t now_mono_ns, uint64_t
                                         .limit_bytes = limit_bytes,
                                         .denials = denials - timeline->denials};
     timeline_join(last, &now);
+    timeline->end_mono_ns = timeline->start_mono_ns + timeline->count * timeline->interval_ns;
     timeline->bytes = bytes;
     timeline->limit_bytes = limit_bytes;
     timeline->denials = denials;

@@ -263,9 +263,10 @@ enum gpulimit_event_what {
     GPULIMIT_EVENT_DRIVER_REFUSED, /* by the driver */
 };
 
-/* Something that happened. The n-th event of a process, from 1, lies at place (n - 1) modulo the
- * extent's count. The number is 0 while the record is being written and comes last, with release
- * order: a reader that sees the same one before and after has seen one event. Marks likewise. */
+/* Something that happened: a refusal, or an allocation or free of 1 MiB or more. The n-th event of
+ * a process, from 1, lies at place (n - 1) modulo the extent's count. The number is 0 while the
+ * record is being written and comes last, with release order: a reader that sees the same one
+ * before and after has seen one event. Marks likewise. */
 struct gpulimit_event {
     _Atomic uint64_t number;
     _Atomic uint64_t mono_ns;

@@ -143,20 +143,21 @@ static void test_the_peak_has_its_time_its_overhead_and_its_holders(void **state
     assert_int_equal(totals->largest_bytes, 100);
 }
 
-static void test_the_last_events_are_kept(void **state)
+static void test_the_last_events_but_small_ones_are_kept(void **state)
 {
     struct ledger_entry refused = {.requested_bytes = 77, .kind = GPULIMIT_KIND_VMM, .api = 3};
     struct gpulimit_event events[HISTORY_RECENT];
     (void)state;
     for (uint64_t i = 1; i <= 2 * HISTORY_RECENT; i++)
-        ledger_note(&ledger, GPULIMIT_EVENT_ALLOCATED, ledger_at(&ledger, insert(i << 12, i)));
+        ledger_note(&ledger, GPULIMIT_EVENT_ALLOCATED, ledger_at(&ledger, insert(i << 24, MIB(1))));
+    ledger_note(&ledger, GPULIMIT_EVENT_ALLOCATED, ledger_at(&ledger, insert(0x1000, MIB(1) - 1)));
     ledger_note(&ledger, GPULIMIT_EVENT_REFUSED, &refused);
     assert_int_equal(history_copy_events(&ledger.history, events, HISTORY_RECENT), HISTORY_RECENT);
     assert_int_equal(events[0].number, 2 * HISTORY_RECENT + 1);
     assert_int_equal(events[0].what, GPULIMIT_EVENT_REFUSED);
     assert_int_equal(events[0].bytes, 77);
     assert_int_equal(events[0].place, GPULIMIT_PLACE(GPULIMIT_KIND_VMM, 0, 3));
-    assert_int_equal(events[1].address, (uint64_t)(2 * HISTORY_RECENT) << 12);
+    assert_int_equal(events[1].address, (uint64_t)(2 * HISTORY_RECENT) << 24);
     assert_int_equal(events[HISTORY_RECENT - 1].number, HISTORY_RECENT + 2);
     assert_int_equal(history_copy_events(&ledger.history, events, 5), 5);
 }
@@ -171,7 +172,7 @@ int main(void)
         cmocka_unit_test_setup(test_vmm_handles_and_addresses_do_not_meet, clear),
         cmocka_unit_test_setup(test_places_are_used_again, clear),
         cmocka_unit_test_setup(test_the_peak_has_its_time_its_overhead_and_its_holders, clear),
-        cmocka_unit_test_setup(test_the_last_events_are_kept, clear),
+        cmocka_unit_test_setup(test_the_last_events_but_small_ones_are_kept, clear),
         cmocka_unit_test_setup(test_a_million_live_entries_are_found, clear),
     };
     return cmocka_run_group_tests_name("ledger", tests, NULL, NULL);
