@@ -85,19 +85,26 @@ static bool limit_find_room(struct ticket *ticket)
     return fits;
 }
 
-static void limit_count_denial(const struct ticket *ticket)
+/* Shows a refusal that has been counted, and remembers it. */
+static void limit_note_refusal(struct books *books, const struct ticket *ticket,
+                               enum gpulimit_event_what what)
 {
     const struct ledger_entry entry = {.requested_bytes = ticket->bytes,
                                        .api = (uint16_t)ticket->api,
                                        .kind = (uint8_t)ticket->kind,
                                        .device = (uint8_t)ticket->device};
+    ledger_publish(&books->ledger, ticket->device, GPULIMIT_KIND_NONE);
+    ledger_note(&books->ledger, what, &entry);
+}
+
+static void limit_count_denial(const struct ticket *ticket)
+{
     struct books *books = books_lock();
     struct region_totals *totals = &books->ledger.totals[ticket->device];
     totals->denials++;
     totals->denied_bytes += ticket->bytes;
     totals->denied_mono_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
-    ledger_publish(&books->ledger, ticket->device, GPULIMIT_KIND_NONE);
-    ledger_note(&books->ledger, GPULIMIT_EVENT_REFUSED, &entry);
+    limit_note_refusal(books, ticket, GPULIMIT_EVENT_REFUSED);
     books_unlock();
 }
 
@@ -293,7 +300,7 @@ void limit_driver_refused(const struct ticket *ticket)
         return;
     struct books *books = books_lock();
     books->ledger.totals[ticket->device].driver_denials++;
-    ledger_publish(&books->ledger, ticket->device, GPULIMIT_KIND_NONE);
+    limit_note_refusal(books, ticket, GPULIMIT_EVENT_DRIVER_REFUSED);
     books_unlock();
     tell_driver_refusal(ticket);
 }

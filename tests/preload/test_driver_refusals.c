@@ -44,6 +44,22 @@ static pid_t fill(unsigned mib)
     return read(ready[0], &byte, 1) == 1 ? other : -1;
 }
 
+/* Of this process's own ledger. */
+static const struct gpulimit_event *newest_event(void)
+{
+    const struct gpulimit_header *ledger = preload_ledger();
+    const struct gpulimit_event *newest = NULL;
+    for (uint32_t i = 0; i < ledger->extents_used; i++) {
+        const struct gpulimit_extent *extent = &ledger->extents[i];
+        const struct gpulimit_event *events = (const void *)((const char *)ledger + extent->offset);
+        for (uint32_t j = 0; extent->section == GPULIMIT_SECTION_EVENTS && j < extent->count; j++) {
+            if (events[j].number > (newest ? newest->number : 0))
+                newest = &events[j];
+        }
+    }
+    return newest;
+}
+
 static int refused_by_driver(uint64_t times)
 {
     expect(preload_device()->driver_denials == times);
@@ -95,6 +111,7 @@ static int play_others(void)
     expect(other > 0 && role_begin() == 0);
     expect(cuModuleLoadData(&module, "simgpu-module code=104857600") == OUT_OF_MEMORY);
     expect(refused_by_driver(1) == 0);
+    expect(newest_event() && newest_event()->what == GPULIMIT_EVENT_DRIVER_REFUSED);
     expect(cuLibraryLoadData(&library, "simgpu-module code=104857600", NULL, NULL, 0, NULL, NULL,
                              0) == OUT_OF_MEMORY);
     expect(refused_by_driver(2) == 0);
