@@ -9,6 +9,7 @@
 #include "limit.h"
 #include "limit_holders.h"
 #include "log.h"
+#include "neighbours.h"
 #include "pace.h"
 
 struct refusal {
@@ -23,6 +24,7 @@ struct refusal {
     bool knows_card_free;
     uint64_t card_free_bytes;
     uint64_t card_total_bytes;
+    const struct neighbours *neighbours; /* who else is on the card; NULL: nobody has looked */
     const char *asked_by; /* the program's own line, "train.py:88 forward"; NULL unknown */
     const char *command;  /* as /proc/self/comm has it */
     int pid;
@@ -33,7 +35,7 @@ struct refusal {
 /* Writes the message of the first refusal into text: at most six lines. */
 void refusal_explain(struct text *text, const struct refusal *refusal);
 
-/* The driver has refused what the limit had let pass: at most three lines, lest it be put down to
+/* The driver has refused what the limit had let pass: at most four lines, lest it be put down to
  * the limit. */
 void refusal_explain_driver(struct text *text, const struct refusal *refusal);
 

@@ -26,19 +26,55 @@ static void refusal_add_card_free(struct text *text, const struct refusal *refus
     text_add_size(text, refusal->card_total_bytes);
 }
 
-/* How the card is shared, as far as that can be known without asking anybody. */
+/* How many of the other processes are named. */
+enum { REFUSAL_NEIGHBOURS = 4 };
+
+/* Adds the other processes whose ledgers can be read, and returns what they hold together. */
+static uint64_t refusal_add_neighbours(struct text *text, const struct neighbours *neighbours)
+{
+    uint64_t more = neighbours->others, more_bytes = neighbours->others_bytes, bytes = 0;
+    for (unsigned i = 0; i < neighbours->named_count; i++) {
+        const struct neighbour *one = &neighbours->named[i];
+        bytes += one->bytes;
+        if (i >= REFUSAL_NEIGHBOURS) {
+            more++;
+            more_bytes += one->bytes;
+            continue;
+        }
+        text_add(text, "; ");
+        text_add_number(text, (uint64_t)one->pid);
+        text_add(text, " (");
+        text_add_quoted(text, one->command, 32);
+        text_add(text, ") ");
+        text_add_size(text, one->bytes);
+    }
+    if (more > 0) {
+        text_add(text, "; ");
+        text_add_number(text, more);
+        text_add(text, " more ");
+        text_add_size(text, more_bytes);
+    }
+    return bytes + neighbours->others_bytes;
+}
+
+/* Who has the card, as far as ledgers and the card itself tell. */
 static void refusal_add_shares(struct text *text, const struct refusal *refusal)
 {
-    uint64_t mine = refusal->holders.used_bytes;
-    uint64_t taken = refusal->card_total_bytes - refusal->card_free_bytes;
-    text_add(text, "gpulimit:   This process holds ");
-    text_add_size(text, mine);
-    if (refusal->knows_card_free && refusal->card_free_bytes <= refusal->card_total_bytes &&
-        taken > mine) {
-        text_add(text, ", everything else ");
-        text_add_size(text, taken - mine);
+    const struct neighbours *neighbours = refusal->neighbours;
+    uint64_t known = refusal->holders.used_bytes;
+    uint64_t taken = 0;
+    text_add(text, "gpulimit:   held by this process ");
+    text_add_size(text, known);
+    if (neighbours)
+        known += refusal_add_neighbours(text, neighbours);
+    if (refusal->knows_card_free && refusal->card_free_bytes <= refusal->card_total_bytes)
+        taken = refusal->card_total_bytes - refusal->card_free_bytes;
+    if (taken > known) {
+        text_add(text, neighbours && neighbours->is_complete ? "; others, outside gpulimit, "
+                                                             : "; others ");
+        text_add_size(text, taken - known);
     }
-    text_add(text, ". See who: gpulimit-stat, nvidia-smi\n");
+    text_add(text, ".\ngpulimit:   See who: gpulimit-stat, nvidia-smi\n");
 }
 
 void refusal_explain_driver(struct text *text, const struct refusal *refusal)

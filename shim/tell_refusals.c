@@ -90,6 +90,7 @@ void tell_refusal(const struct ticket *ticket)
 
 void tell_driver_refusal(const struct ticket *ticket)
 {
+    struct neighbours neighbours;
     struct refusal refusal;
     struct text text;
     char command[16];
@@ -100,6 +101,8 @@ void tell_driver_refusal(const struct ticket *ticket)
         return;
     int saved = errno;
     tell_describe(&refusal, ticket, command);
+    neighbours_find(&neighbours, start_config()->dir, region_path(), start_uuid(ticket->device));
+    refusal.neighbours = &neighbours;
     refusal_explain_driver(&text, &refusal);
     log_write(&text);
     errno = saved;

@@ -147,6 +147,19 @@ static struct program program;
 
 #define PLAY(_role, ...) program_play(&program, _role, PROGRAM_LIST(__VA_ARGS__))
 
+/* That the message names the one other process, and nobody else. */
+static void assert_held(const char *here, const char *role, const char *there)
+{
+    char begin[64], end[64];
+    snprintf(begin, sizeof begin, "gpulimit:   held by this process %s; ", here);
+    snprintf(end, sizeof end, " (exe %s) %s.\n", role, there);
+    const char *held = strstr(program.err, begin);
+    assert_non_null(held);
+    held += strlen(begin);
+    held += strspn(held, "0123456789");
+    assert_int_equal(strncmp(held, end, strlen(end)), 0);
+}
+
 static void test_contexts_that_the_card_has_no_room_for_are_the_drivers_refusals(void **state)
 {
     (void)state;
@@ -155,6 +168,7 @@ static void test_contexts_that_the_card_has_no_room_for_are_the_drivers_refusals
     assert_non_null(strstr(program.err, "gpulimit: the driver, not the limit, refused a context on "
                                         "GPU 0: the card has 48 MiB free of 512 MiB"));
     assert_non_null(strstr(program.err, "(0 bytes of GPU_LIMIT_MB=1024 in use)"));
+    assert_held("0 bytes", "contexts", "464 MiB");
 }
 
 static void test_code_settings_and_streams_likewise(void **state)
@@ -164,6 +178,7 @@ static void test_code_settings_and_streams_likewise(void **state)
     program_assert_ok(&program);
     assert_non_null(strstr(program.err, "gpulimit: the driver, not the limit, refused code on "
                                         "GPU 0: the card has 48 MiB free of 512 MiB"));
+    assert_held("64 MiB", "others", "400 MiB");
 }
 
 static void test_they_count_without_a_limit_and_without_overhead_too(void **state)

@@ -194,7 +194,7 @@ static void test_a_card_that_is_full_below_the_limit_is_said_once(void **state)
         "card is really full, 312 MiB free of 512 MiB (200 MiB of "
         "GPU_LIMIT_MB=1024 in use).\n";
     assert_int_equal(strncmp(program.err, first, sizeof first - 1), 0);
-    assert_int_equal(program_lines(program.err), 3);
+    assert_int_equal(program_lines(program.err), 4);
     PLAY("full", "GPU_LIMIT_VERBOSE=0", "SIMGPU_MEMORY_MB=512");
     program_assert_ok(&program);
     assert_string_equal(program.err, "");

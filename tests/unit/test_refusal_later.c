@@ -7,6 +7,8 @@
 
 #include "refusal.h"
 
+#include <string.h>
+
 static void assert_more(struct pace_turn turn, const char *expected)
 {
     struct text text;
@@ -92,8 +94,8 @@ static void test_a_card_that_is_really_full_is_not_put_down_to_the_limit(void **
         "gpulimit: the driver, not the limit, refused 512 MiB on GPU 0: the card is really full, "
         "12 MiB free of 80 GiB (300 MiB of GPU_LIMIT_MB=1024 in use).\n"
         "gpulimit:   asked for by cuMemAlloc_v2 in process 4242 (python3).\n"
-        "gpulimit:   This process holds 300 MiB, everything else 79.7 GiB. See who: gpulimit-stat, "
-        "nvidia-smi\n");
+        "gpulimit:   held by this process 300 MiB; others 79.7 GiB.\n"
+        "gpulimit:   See who: gpulimit-stat, nvidia-smi\n");
 }
 
 static void test_a_driver_that_refuses_with_room_left_has_a_reason_of_its_own(void **state)
@@ -107,8 +109,8 @@ static void test_a_driver_that_refuses_with_room_left_has_a_reason_of_its_own(vo
         "gpulimit: the driver, not the limit, refused 512 MiB on GPU 0: for a reason of its own, "
         "with 40 GiB free of 80 GiB (300 MiB of GPU_LIMIT_MB=1024 in use).\n"
         "gpulimit:   asked for by train.py:88 forward in process 4242 (python3).\n"
-        "gpulimit:   This process holds 300 MiB, everything else 39.8 GiB. See who: gpulimit-stat, "
-        "nvidia-smi\n");
+        "gpulimit:   held by this process 300 MiB; others 39.8 GiB.\n"
+        "gpulimit:   See who: gpulimit-stat, nvidia-smi\n");
 }
 
 static void test_a_card_that_cannot_be_asked_is_not_called_full(void **state)
@@ -116,11 +118,12 @@ static void test_a_card_that_cannot_be_asked_is_not_called_full(void **state)
     struct refusal refusal = of_a_full_card();
     (void)state;
     refusal.knows_card_free = false;
-    assert_driver_says(
-        &refusal, "gpulimit: the driver, not the limit, refused 512 MiB on GPU 0 (300 MiB of "
-                  "GPU_LIMIT_MB=1024 in use).\n"
-                  "gpulimit:   asked for by cuMemAlloc_v2 in process 4242 (python3).\n"
-                  "gpulimit:   This process holds 300 MiB. See who: gpulimit-stat, nvidia-smi\n");
+    assert_driver_says(&refusal,
+                       "gpulimit: the driver, not the limit, refused 512 MiB on GPU 0 (300 MiB of "
+                       "GPU_LIMIT_MB=1024 in use).\n"
+                       "gpulimit:   asked for by cuMemAlloc_v2 in process 4242 (python3).\n"
+                       "gpulimit:   held by this process 300 MiB.\n"
+                       "gpulimit:   See who: gpulimit-stat, nvidia-smi\n");
 }
 
 static void test_of_what_nobody_knows_the_size_of_the_card_is_described_and_not_judged(void **state)
@@ -135,8 +138,64 @@ static void test_of_what_nobody_knows_the_size_of_the_card_is_described_and_not_
         "gpulimit: the driver, not the limit, refused a context on GPU 0: the card has 12 MiB free "
         "of 80 GiB (300 MiB of GPU_LIMIT_MB=1024 in use).\n"
         "gpulimit:   asked for by cuCtxCreate_v2 in process 4242 (python3).\n"
-        "gpulimit:   This process holds 300 MiB, everything else 79.7 GiB. See who: gpulimit-stat, "
-        "nvidia-smi\n");
+        "gpulimit:   held by this process 300 MiB; others 79.7 GiB.\n"
+        "gpulimit:   See who: gpulimit-stat, nvidia-smi\n");
+}
+
+static struct neighbours of_six_processes(void)
+{
+    struct neighbours neighbours = {.named_count = 6, .is_complete = true};
+    for (unsigned i = 0; i < 6; i++)
+        neighbours.named[i] =
+            (struct neighbour){.pid = 17 + (int)i, .bytes = MIB(10240 - i), .command = "trainer"};
+    return neighbours;
+}
+
+static void test_other_processes_that_hold_the_card_are_named(void **state)
+{
+    struct refusal refusal = of_a_full_card();
+    struct neighbours neighbours = of_six_processes();
+    (void)state;
+    refusal.neighbours = &neighbours;
+    neighbours.named_count = 2;
+    neighbours.named[0].bytes = MIB(42189);
+    memcpy(neighbours.named[0].command, "python train.py --from \x1b[2J and on", 35);
+    assert_driver_says(
+        &refusal,
+        "gpulimit: the driver, not the limit, refused 512 MiB on GPU 0: the card is really full, "
+        "12 MiB free of 80 GiB (300 MiB of GPU_LIMIT_MB=1024 in use).\n"
+        "gpulimit:   asked for by cuMemAlloc_v2 in process 4242 (python3).\n"
+        "gpulimit:   held by this process 300 MiB; 17 (python train.py --from ?[2J and ) 41.3 GiB; "
+        "18 (trainer) 10239 MiB; others, outside gpulimit, 28.5 GiB.\n"
+        "gpulimit:   See who: gpulimit-stat, nvidia-smi\n");
+    neighbours.is_complete = false;
+    neighbours.named_count = 0;
+    assert_driver_says(
+        &refusal,
+        "gpulimit: the driver, not the limit, refused 512 MiB on GPU 0: the card is really full, "
+        "12 MiB free of 80 GiB (300 MiB of GPU_LIMIT_MB=1024 in use).\n"
+        "gpulimit:   asked for by cuMemAlloc_v2 in process 4242 (python3).\n"
+        "gpulimit:   held by this process 300 MiB; others 79.7 GiB.\n"
+        "gpulimit:   See who: gpulimit-stat, nvidia-smi\n");
+}
+
+static void test_of_many_other_processes_the_smaller_are_one_sum(void **state)
+{
+    struct refusal refusal = of_a_full_card();
+    struct neighbours neighbours = of_six_processes();
+    (void)state;
+    refusal.neighbours = &neighbours;
+    refusal.knows_card_free = false;
+    neighbours.others = 3;
+    neighbours.others_bytes = MIB(3);
+    assert_driver_says(
+        &refusal,
+        "gpulimit: the driver, not the limit, refused 512 MiB on GPU 0 (300 MiB of "
+        "GPU_LIMIT_MB=1024 in use).\n"
+        "gpulimit:   asked for by cuMemAlloc_v2 in process 4242 (python3).\n"
+        "gpulimit:   held by this process 300 MiB; 17 (trainer) 10 GiB; 18 (trainer) 10239 MiB; "
+        "19 (trainer) 10238 MiB; 20 (trainer) 10237 MiB; 5 more 20 GiB.\n"
+        "gpulimit:   See who: gpulimit-stat, nvidia-smi\n");
 }
 
 int main(void)
@@ -147,6 +206,8 @@ int main(void)
         cmocka_unit_test(test_a_card_that_is_really_full_is_not_put_down_to_the_limit),
         cmocka_unit_test(test_a_driver_that_refuses_with_room_left_has_a_reason_of_its_own),
         cmocka_unit_test(test_a_card_that_cannot_be_asked_is_not_called_full),
+        cmocka_unit_test(test_other_processes_that_hold_the_card_are_named),
+        cmocka_unit_test(test_of_many_other_processes_the_smaller_are_one_sum),
         cmocka_unit_test(
             test_of_what_nobody_knows_the_size_of_the_card_is_described_and_not_judged),
     };

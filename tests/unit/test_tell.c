@@ -177,7 +177,7 @@ static void test_what_the_driver_refuses_is_said_once_and_is_no_refusal_of_ours(
                            "a reason of its own, with 7000 MiB free of 8192 MiB (0 bytes of "
                            "GPU_LIMIT_MB=0=1G in use).\n"),
                      1);
-    assert_int_equal(times(text, "\n"), 3);
+    assert_int_equal(times(text, "\n"), 4);
     tell_end();
     assert_string_equal(said(), "");
 }
