@@ -51,6 +51,17 @@ void text_add_number(struct text *text, uint64_t number)
     text_add_bytes(text, digits + at, sizeof digits - at);
 }
 
+void text_add_hex(struct text *text, uint64_t number)
+{
+    char digits[16];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = "0123456789abcdef"[number % 16];
+        number /= 16;
+    } while (number > 0);
+    text_add_bytes(text, digits + at, sizeof digits - at);
+}
+
 void text_add_size(struct text *text, uint64_t bytes)
 {
     static const char *const units[] = {" bytes", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};

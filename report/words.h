@@ -24,6 +24,9 @@ void text_add_byte(struct text *text, char byte);
 void text_add_quoted(struct text *text, const char *string, size_t max_bytes);
 void text_add_number(struct text *text, uint64_t number);
 
+/* Adds a number in hexadecimal, without 0x. */
+void text_add_hex(struct text *text, uint64_t number);
+
 /* Adds a size as people say it: "512 MiB", "1.5 GiB", "700 bytes". Exact up to one decimal, rounded
  * up, so that a size just over a limit never reads as the limit itself. */
 void text_add_size(struct text *text, uint64_t bytes);

@@ -39,18 +39,6 @@ void site_name_add_python(struct site_name *name, const char *file, const char *
     site_keep(name, rank, &text);
 }
 
-static void site_add_hex(struct text *text, uint64_t number)
-{
-    char digits[17];
-    unsigned first = sizeof digits - 1;
-    digits[first] = '\0';
-    do {
-        digits[--first] = "0123456789abcdef"[number % 16];
-        number /= 16;
-    } while (number > 0);
-    text_add(text, digits + first);
-}
-
 void site_name_add_native(struct site_name *name, const char *path, uint64_t place)
 {
     enum gpulimit_frame_rank rank = gpulimit_rank_native(path);
@@ -60,6 +48,6 @@ void site_name_add_native(struct site_name *name, const char *path, uint64_t pla
     text_init(&text);
     text_add(&text, path[0] != '\0' ? gpulimit_frame_base(path) : "code made at run time");
     text_add(&text, "+0x");
-    site_add_hex(&text, place);
+    text_add_hex(&text, place);
     site_keep(name, rank, &text);
 }

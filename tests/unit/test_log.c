@@ -58,7 +58,7 @@ static void test_quoted_text_cannot_command_a_terminal(void **state)
     assert_string_equal(text_string(&text), "abc");
 }
 
-static void test_numbers_are_decimal(void **state)
+static void test_numbers_are_decimal_or_hexadecimal(void **state)
 {
     struct text text;
     (void)state;
@@ -67,6 +67,13 @@ static void test_numbers_are_decimal(void **state)
     text_add(&text, " ");
     text_add_number(&text, UINT64_MAX);
     assert_string_equal(text_string(&text), "0 18446744073709551615");
+    text_init(&text);
+    text_add_hex(&text, 0);
+    text_add(&text, " ");
+    text_add_hex(&text, 0x55d0);
+    text_add(&text, " ");
+    text_add_hex(&text, UINT64_MAX);
+    assert_string_equal(text_string(&text), "0 55d0 ffffffffffffffff");
 }
 
 static void test_a_file_gets_each_text_whole_and_no_descriptor_stays(void **state)
@@ -111,7 +118,7 @@ int main(void)
         cmocka_unit_test(test_sizes_read_as_people_say_them),
         cmocka_unit_test(test_a_text_is_cut_at_its_end),
         cmocka_unit_test(test_quoted_text_cannot_command_a_terminal),
-        cmocka_unit_test(test_numbers_are_decimal),
+        cmocka_unit_test(test_numbers_are_decimal_or_hexadecimal),
         cmocka_unit_test(test_a_file_gets_each_text_whole_and_no_descriptor_stays),
         cmocka_unit_test(test_errno_is_left_alone_when_writing_fails),
     };
