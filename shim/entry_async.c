@@ -23,6 +23,7 @@ CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hS
         *dptr = 0;
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
     }
+    ticket.stream = driver_stream(hStream, false);
     CUresult result = real.cuMemAllocAsync(dptr, bytesize, hStream);
     driver_read_pool(pool, &ticket.reading);
     if (result != CUDA_SUCCESS) {
@@ -51,6 +52,7 @@ CUresult CUDAAPI cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUstre
         *dptr = 0;
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
     }
+    ticket.stream = driver_stream(hStream, true);
     CUresult result = real.cuMemAllocAsync_ptsz(dptr, bytesize, hStream);
     driver_read_pool(pool, &ticket.reading);
     if (result != CUDA_SUCCESS) {
@@ -79,6 +81,7 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUm
         *dptr = 0;
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
     }
+    ticket.stream = driver_stream(hStream, false);
     CUresult result = real.cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream);
     driver_read_pool(pool, &ticket.reading);
     if (result != CUDA_SUCCESS) {
@@ -107,6 +110,7 @@ CUresult CUDAAPI cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize
         *dptr = 0;
         return entry_pass(CUDA_ERROR_OUT_OF_MEMORY);
     }
+    ticket.stream = driver_stream(hStream, true);
     CUresult result = real.cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream);
     driver_read_pool(pool, &ticket.reading);
     if (result != CUDA_SUCCESS) {

@@ -55,6 +55,8 @@ static void ledger_list(struct ledger *ledger, uint32_t number)
         .thread_id = entry->thread_id,
         .site = entry->site,
         .owner = entry->owner,
+        .tag = entry->tag,
+        .stream = entry->stream,
     };
     entry->is_listed = region_put_entry(number, &record);
     if (!entry->is_listed)
@@ -220,6 +222,7 @@ void ledger_note(struct ledger *ledger, enum gpulimit_event_what what,
         .what = what,
         .thread_id = ledger_thread(),
         .site = entry->site,
+        .tag = entry->tag,
         .bytes = entry->requested_bytes,
         .charged_bytes = ledger->totals[entry->device].charged_bytes,
         .address = entry->address,

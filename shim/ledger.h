@@ -29,8 +29,9 @@ struct ledger_entry {
     uint64_t born_mono_ns; /* 0: now, on this thread */
     uint64_t serial;       /* grows with each insertion */
     uint32_t thread_id;
-    uint32_t site; /* where it was asked for; 0 unknown */
-    uint32_t next; /* chain of free places */
+    uint32_t site;        /* where it was asked for; 0 unknown */
+    uint32_t tag, stream; /* see limit_tags.h; 0 none */
+    uint32_t next;        /* chain of free places */
     uint16_t api;
     uint32_t tally; /* the ledger's own */
     uint16_t pool;  /* async: the place of its pool in struct pools */

@@ -9,6 +9,7 @@
 #include "limit_overhead.h"
 #include "limit_pools.h"
 #include "limit_sites.h"
+#include "limit_tags.h"
 #include "refusal.h"
 #include "tell.h"
 
@@ -90,6 +91,7 @@ static void limit_note_refusal(struct books *books, const struct ticket *ticket,
                                enum gpulimit_event_what what)
 {
     const struct ledger_entry entry = {.requested_bytes = ticket->bytes,
+                                       .tag = limit_tag(),
                                        .api = (uint16_t)ticket->api,
                                        .kind = (uint8_t)ticket->kind,
                                        .device = (uint8_t)ticket->device};
@@ -214,6 +216,8 @@ static bool limit_enter(struct books *books, const struct ticket *ticket, uint64
         .committed_bytes = ticket->kind == GPULIMIT_KIND_ASYNC ? bytes : (uint64_t)cost,
         .owner = ticket->owner,
         .site = ticket->site,
+        .tag = ticket->tag,
+        .stream = ticket->stream_name,
         .api = (uint16_t)ticket->api,
         .pool = ticket->pool,
         .kind = (uint8_t)ticket->kind,
@@ -248,6 +252,8 @@ bool limit_commit(struct ticket *ticket, uint64_t address, uint64_t bytes)
     int64_t cost = 0;
     bool is_due = false;
     ticket->site = limit_site(bytes);
+    ticket->tag = limit_tag();
+    ticket->stream_name = limit_stream(ticket->stream);
     struct books *books = books_lock();
     bool is_measured = limit_measure(books, ticket, address, bytes, &cost);
     bool is_entered =

@@ -32,9 +32,11 @@ struct ticket {
     enum gpulimit_kind kind;
     enum api api;
     enum limit_what what;
-    uint32_t site; /* see limit_site */
+    uint32_t site;             /* see limit_site */
+    uint32_t tag, stream_name; /* see limit_tags.h */
     unsigned device;
     uint64_t owner;       /* context (linear, managed) or pool (async) */
+    uint64_t stream;      /* async: see queue.h, filled in by the entry; 0 none */
     uint64_t bytes;       /* asked for */
     uint64_t held_bytes;  /* taken from the budget for it */
     uint64_t pool_bytes;  /* async: by how much the pool may grow */

@@ -91,16 +91,27 @@ static void refusal_add_why(struct text *text, const struct refusal *refusal)
     text_add(text, ").\n");
 }
 
+static void refusal_add_tag(struct text *text, const struct refusal *refusal)
+{
+    if (!refusal->tag)
+        return;
+    text_add(text, " in \"");
+    text_add_quoted(text, refusal->tag, 40);
+    text_add(text, "\"");
+}
+
 static void refusal_add_asker(struct text *text, const struct refusal *refusal)
 {
     text_add(text, "gpulimit:   asked for by ");
     if (refusal->asked_by) {
         text_add_quoted(text, refusal->asked_by, 160);
+        refusal_add_tag(text, refusal);
         text_add(text, " (");
         text_add(text, refusal->api);
         text_add(text, ")");
     } else {
         text_add(text, refusal->api);
+        refusal_add_tag(text, refusal);
     }
     text_add(text, " in process ");
     text_add_number(text, (uint64_t)refusal->pid);

@@ -26,6 +26,7 @@ struct refusal {
     uint64_t card_total_bytes;
     const struct neighbours *neighbours; /* who else is on the card; NULL: nobody has looked */
     const char *asked_by; /* the program's own line, "train.py:88 forward"; NULL unknown */
+    const char *tag;      /* what the asker was at, "epoch 3"; NULL unknown */
     const char *command;  /* as /proc/self/comm has it */
     int pid;
     bool has_ledger;         /* gpulimit-stat can see this process */

@@ -330,6 +330,8 @@ bool region_put_entry(uint32_t number, const struct gpulimit_entry *entry)
     REGION_STORE(place->thread_id, entry->thread_id);
     REGION_STORE(place->site, entry->site);
     REGION_STORE(place->owner, entry->owner);
+    REGION_STORE(place->tag, entry->tag);
+    REGION_STORE(place->stream, entry->stream);
     REGION_STORE(place->sequence, next);
     return true;
 }

@@ -44,7 +44,7 @@ static uint32_t sites_number(uint32_t *count, enum gpulimit_section section, con
     return number ? number : *count;
 }
 
-uint32_t sites_add_text(struct sites *sites, const struct sites_text *text)
+static uint64_t sites_hash_text(const struct sites_text *text)
 {
     uint64_t hash = 1;
     for (size_t i = 0; i < sizeof text->text; i += sizeof hash) {
@@ -52,13 +52,25 @@ uint32_t sites_add_text(struct sites *sites, const struct sites_text *text)
         memcpy(&word, text->text + i, sizeof word);
         hash = sites_mix(hash, word);
     }
-    const uint64_t *known = table_find(&sites->by_text, hash ? hash : 1);
+    return hash ? hash : 1;
+}
+
+uint32_t sites_find_text(const struct sites *sites, const struct sites_text *text)
+{
+    const uint64_t *known = table_find(&sites->by_text, sites_hash_text(text));
+    return known ? (uint32_t)*known : 0;
+}
+
+uint32_t sites_add_text(struct sites *sites, const struct sites_text *text)
+{
+    uint64_t hash = sites_hash_text(text);
+    const uint64_t *known = table_find(&sites->by_text, hash);
     if (known)
         return (uint32_t)*known;
-    if (sites->texts == SITES_TEXTS_MOST || !table_set(&sites->by_text, hash ? hash : 1, 0))
+    if (sites->texts == SITES_TEXTS_MOST || !table_set(&sites->by_text, hash, 0))
         return 0;
     uint32_t number = sites_number(&sites->texts, GPULIMIT_SECTION_TEXTS, text->text);
-    table_set(&sites->by_text, hash ? hash : 1, number);
+    table_set(&sites->by_text, hash, number);
     return number;
 }
 

@@ -43,6 +43,7 @@ struct sites {
     struct table by_text;   /* hash -> number */
     struct table by_module; /* start -> number */
     uint32_t sites, texts, modules;
+    uint32_t tags, streams; /* of the texts */
     struct sites_called {
         char name[SITE_NAME_BYTES];
         uint64_t bytes, count; /* for a sum over the entries of a device */
@@ -57,6 +58,9 @@ uint32_t sites_find(const struct sites *sites, uint64_t hash);
 
 /* Whether no stack more gets a number: then nobody needs to find out what it is made of. */
 bool sites_are_full(const struct sites *sites);
+
+/* The number of a text that is there, or 0. */
+uint32_t sites_find_text(const struct sites *sites, const struct sites_text *text);
 
 /* Add what a stack is made of, and it itself, unless it is there. Return the number; 0 if there is
  * no room for more. */

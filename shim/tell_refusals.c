@@ -9,6 +9,7 @@
 #include "limit_books.h"
 #include "limit_sites.h"
 #include "refusal.h"
+#include "tags.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -49,6 +50,7 @@ static bool tell_is_due(const struct ticket *ticket, struct pace_turn *turn)
 /* All that is known of a refused request; command: 16 bytes, as long as the kernel's. */
 static void tell_describe(struct refusal *refusal, const struct ticket *ticket, char command[16])
 {
+    const struct tags_name *tag = tags_current();
     *refusal = (struct refusal){
         .api = api_names[ticket->api],
         .device = ticket->device,
@@ -63,6 +65,7 @@ static void tell_describe(struct refusal *refusal, const struct ticket *ticket, 
         .pid = getpid(),
         .has_ledger = region_path()[0] != '\0',
         .asked_by = limit_asker(),
+        .tag = tag ? tag->text : NULL,
     };
     limit_holders_by_site(ticket->device, &refusal->holders);
     refusal->knows_card_free = start_driver()->card_free(ticket->device, &refusal->card_free_bytes);

@@ -38,6 +38,7 @@ static struct refusal of_all(void)
 {
     struct refusal refusal = of_a_batch();
     refusal.asked_by = "train.py:88 forward";
+    refusal.tag = "epoch 3";
     refusal.holders = (struct limit_holders){0};
     limit_holders_add(&refusal.holders, "model.py:31 load_state_dict", MIB(500), 12);
     limit_holders_add(&refusal.holders, "data.py:7 batch", MIB(120), 1);
@@ -64,8 +65,8 @@ static void test_who_refused_who_asked_who_holds_and_what_to_do_fit_six_lines(vo
         &refusal,
         "gpulimit: refused 512 MiB on GPU 0: 900 MiB of the limit of 1024 MiB in use, 124 MiB left "
         "(GPU_LIMIT_MB=1024).\n"
-        "gpulimit:   asked for by train.py:88 forward (cuMemAlloc_v2) in process 4242 (python3), "
-        "which got an ordinary CUDA out-of-memory error.\n"
+        "gpulimit:   asked for by train.py:88 forward in \"epoch 3\" (cuMemAlloc_v2) in process 4242 "
+        "(python3), which got an ordinary CUDA out-of-memory error.\n"
         "gpulimit:   held by model.py:31 load_state_dict 500 MiB (12 allocations); overhead: "
         "context, code, streams 218 MiB; data.py:7 batch 120 MiB (1 allocation); optim.py:4 step "
         "60 MiB (2 allocations); 2 others 2 MiB.\n"
@@ -249,6 +250,20 @@ static void test_no_limit_could_be_large_enough_for_a_size_that_wraps(void **sta
                 "ordinary CUDA out-of-memory error.\n");
 }
 
+static void test_a_phase_is_named_where_no_line_is_known(void **state)
+{
+    struct refusal refusal = of_little();
+    (void)state;
+    refusal.requested_bytes = refusal.need_bytes = UINT64_MAX;
+    refusal.tag = "a phase that was given more of a name than a line holds";
+    assert_says(
+        &refusal,
+        "gpulimit: refused 16 EiB on GPU 0: larger than the whole limit of 1024 MiB, so it "
+        "can never succeed (GPU_LIMIT_MB=1024).\n"
+        "gpulimit:   asked for by cuMemAlloc_v2 in \"a phase that was given more of a name th\" "
+        "in process 4242 (python3), which got an ordinary CUDA out-of-memory error.\n");
+}
+
 /* Each of the words that others choose is cut, so that the last line is never what is lost. */
 static void test_words_of_any_length_and_kind_leave_six_whole_lines(void **state)
 {
@@ -259,6 +274,7 @@ static void test_words_of_any_length_and_kind_leave_six_whole_lines(void **state
     (void)state;
     memset(endless, '\n', sizeof endless - 1);
     refusal.asked_by = refusal.command = refusal.limit_text = refusal.report_path = endless;
+    refusal.tag = endless;
     for (unsigned i = 0; i < refusal.holders.named_count; i++)
         refusal.holders.named[i] =
             (struct limit_holder){.text = endless, .bytes = UINT64_MAX, .count = UINT64_MAX};
@@ -285,6 +301,7 @@ int main(void)
         cmocka_unit_test(test_a_stream_that_brought_the_device_over_its_limit_needs_no_size),
         cmocka_unit_test(test_a_device_that_is_not_named_has_no_larger_limit_to_offer),
         cmocka_unit_test(test_no_limit_could_be_large_enough_for_a_size_that_wraps),
+        cmocka_unit_test(test_a_phase_is_named_where_no_line_is_known),
         cmocka_unit_test(test_words_of_any_length_and_kind_leave_six_whole_lines),
     };
     return cmocka_run_group_tests_name("refusal", tests, NULL, NULL);
