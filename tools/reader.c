@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Turns a ledger file into a struct gpulimit_ledger: opens it, copies identity and counters. The
- * header's checks are in reader_header.c, entries and API names in reader_entries.c, call sites
- * in reader_sites.c, consistent copies in reader_records.c, the question whether the writer lives
- * in liveness.c.
+ * header's checks are in reader_header.c, those of the extents in reader_extents.c, entries and API
+ * names in reader_entries.c, call sites in reader_sites.c, the history in reader_history.c and
+ * reader_rings.c, consistent copies in reader_records.c, the question whether the writer lives in
+ * liveness.c.
  */
 #include "gpulimit/reader.h"
 
@@ -20,6 +21,7 @@
 enum {
     READER_LIVE_REREADS = 2000, /* about 1 us each */
     READER_LIVE_PAUSES = 20,    /* 1 ms each */
+    READER_PEAK_TRIES = 4,
 };
 
 static const struct {
@@ -152,6 +154,12 @@ static void reader_copy_device(const struct gpulimit_device *record,
                                ? (enum gpulimit_truth)record->truth_source
                                : GPULIMIT_TRUTH_OFF;
     device->hidden_bytes = record->hidden_bytes;
+    device->peak_mono_ns = record->peak_mono_ns;
+    device->peak_overhead_bytes = record->peak_overhead_bytes;
+    device->driver_denials = record->driver_denials;
+    device->denied_bytes = record->denied_bytes;
+    device->denied_mono_ns = record->denied_mono_ns;
+    device->largest_bytes = record->largest_bytes;
 }
 
 static enum gpulimit_reader_status reader_read_devices(struct reader *reader,
@@ -160,6 +168,7 @@ static enum gpulimit_reader_status reader_read_devices(struct reader *reader,
     struct gpulimit_device record;
     struct gpulimit_device scratch[2];
 
+    ledger->device_count = 0;
     for (uint32_t number = 0; number < GPULIMIT_DEVICES; number++) {
         uint64_t offset = GPULIMIT_DEVICES_OFFSET + number * sizeof(record);
         enum records_outcome outcome =
@@ -169,6 +178,7 @@ static enum gpulimit_reader_status reader_read_devices(struct reader *reader,
             return reader_fail_copy(reader, outcome);
         }
         reader->places[number] = READER_NO_PLACE;
+        reader->peak_epochs[number] = record.peak_epoch;
         if (record.in_use != 0) {
             struct gpulimit_ledger_device *device = &ledger->devices[ledger->device_count];
 
@@ -180,10 +190,41 @@ static enum gpulimit_reader_status reader_read_devices(struct reader *reader,
     return GPULIMIT_READER_OK;
 }
 
+/* The devices, and the tallies of what was live at their peaks. */
+static enum gpulimit_reader_status reader_read_peaks(struct reader *reader,
+                                                     struct gpulimit_ledger *ledger)
+{
+    enum gpulimit_reader_status status = GPULIMIT_READER_OK;
+
+    for (int tries = 0; status == GPULIMIT_READER_OK && tries < READER_PEAK_TRIES; tries++) {
+        status = reader_read_devices(reader, ledger);
+        if (status == GPULIMIT_READER_OK) {
+            status = reader_read_tallies(reader, ledger);
+        }
+        if (status == GPULIMIT_READER_OK && !reader_has_new_peak(reader)) {
+            break;
+        }
+    }
+    return status;
+}
+
+static enum gpulimit_reader_status reader_read_history(struct reader *reader,
+                                                       struct gpulimit_ledger *ledger)
+{
+    enum gpulimit_reader_status status = reader_read_peaks(reader, ledger);
+
+    if (status == GPULIMIT_READER_OK) {
+        status = reader_read_timelines(reader, ledger);
+    }
+    return status == GPULIMIT_READER_OK ? reader_read_rings(reader, ledger) : status;
+}
+
 static enum gpulimit_reader_status reader_fill(struct reader *reader, unsigned int parts,
                                                struct gpulimit_ledger *ledger)
 {
     enum gpulimit_reader_status status = reader_copy_command(reader, ledger);
+    bool has_history = (parts & GPULIMIT_READER_HISTORY) != 0;
+    bool has_entries = has_history || (parts & GPULIMIT_READER_ENTRIES) != 0;
 
     reader_copy_identity(&reader->header, ledger);
     ledger->owner_uid = reader->file.st_uid;
@@ -195,19 +236,21 @@ static enum gpulimit_reader_status reader_fill(struct reader *reader, unsigned i
     if (status == GPULIMIT_READER_OK) {
         status = reader_check_extents(reader);
     }
-    if (status == GPULIMIT_READER_OK && (parts & GPULIMIT_READER_ENTRIES)) {
+    if (status == GPULIMIT_READER_OK && has_entries) {
         status = reader_read_entries(reader, ledger);
-    }
-    if (status == GPULIMIT_READER_OK && (parts & GPULIMIT_READER_ENTRIES)) {
-        status = reader_read_sites(reader, ledger);
     }
     /* After the entries: a device comes into use before its first entry does. */
     if (status == GPULIMIT_READER_OK) {
-        status = reader_read_devices(reader, ledger);
+        status =
+            has_history ? reader_read_history(reader, ledger) : reader_read_devices(reader, ledger);
+    }
+    if (status == GPULIMIT_READER_OK && has_entries) {
+        status = reader_read_sites(reader, ledger);
     }
     if (status == GPULIMIT_READER_OK) {
         status = reader_place_entries(reader, ledger);
     }
+    reader_check_history(ledger);
     return status;
 }
 
@@ -286,6 +329,12 @@ void gpulimit_reader_close(struct gpulimit_ledger *ledger)
         free(ledger->modules);
         free(ledger->texts);
         free(ledger->sites);
+        free(ledger->tallies);
+        free(ledger->events);
+        free(ledger->marks);
+        for (uint32_t i = 0; i < GPULIMIT_DEVICES; i++) {
+            free(ledger->devices[i].samples);
+        }
         free(ledger);
     }
 }

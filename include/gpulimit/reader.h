@@ -28,6 +28,10 @@
 #define GPULIMIT_READER_TEXTS_MAX   (1u << 17)
 #define GPULIMIT_READER_SITES_MAX   (1u << 16)
 
+/* How it came to be so, likewise. */
+#define GPULIMIT_READER_TALLIES_MAX (1u << 18)
+#define GPULIMIT_READER_RING_MAX    (1u << 16) /* events, and marks */
+
 /* The outcomes of reading. The names of gpulimit_reader_status_name are part of the JSON output. */
 enum gpulimit_reader_status {
     GPULIMIT_READER_OK,
@@ -49,7 +53,7 @@ enum gpulimit_state {
 enum gpulimit_reader_parts {
     GPULIMIT_READER_SUMMARY = 0,
     GPULIMIT_READER_ENTRIES = 1, /* live allocations, the names of APIs, and call sites */
-    GPULIMIT_READER_HISTORY = 2, /* tallies, timelines, events and marks; with ENTRIES */
+    GPULIMIT_READER_HISTORY = 2, /* tallies, timelines, events and marks, and all of ENTRIES */
 };
 
 struct gpulimit_ledger_device {
@@ -73,10 +77,10 @@ struct gpulimit_ledger_device {
     uint64_t largest_bytes;
 
     /* Read only with GPULIMIT_READER_HISTORY. */
-    struct gpulimit_ledger_sample *samples; /* from start_mono_ns on, each of interval_ns */
+    struct gpulimit_ledger_sample *samples; /* from sample_start_mono_ns on; NULL: none */
     uint32_t sample_count;
     uint64_t sample_start_mono_ns;
-    uint64_t sample_interval_ns;
+    uint64_t sample_interval_ns; /* of each; not 0 where there are any */
 };
 
 struct gpulimit_ledger_sample {
@@ -93,15 +97,15 @@ struct gpulimit_ledger_tally {
     uint64_t bytes;
     uint64_t allocations_total;
     uint64_t frees_total; /* the difference is live */
-    uint64_t peak_bytes;
+    uint64_t peak_bytes;  /* when the device had its own, likewise */
     uint64_t peak_count;
 };
 
 struct gpulimit_ledger_event {
     uint64_t number; /* from 1; earlier ones may have been written over */
     uint64_t mono_ns;
-    uint32_t what; /* enum gpulimit_event_what, or one of a newer writer */
-    uint32_t kind;
+    uint32_t what;   /* enum gpulimit_event_what, or one of a newer writer */
+    uint32_t kind;   /* below 16, as an entry's; 0 unknown */
     uint32_t device; /* index into devices[] */
     uint32_t api;
     uint32_t thread_id;

@@ -18,6 +18,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static volatile uint64_t fuzz_seen;
+
 static void fuzz_check(bool is_so, const char *what)
 {
     if (!is_so) {
@@ -41,6 +43,46 @@ static void fuzz_check_site(const struct gpulimit_ledger *ledger, uint32_t numbe
         fuzz_check(strlen(gpulimit_reader_text(ledger, site->frames[i].file)) <=
                        GPULIMIT_TEXT_BYTES,
                    "a text ends");
+    }
+}
+
+/* Reads them, for the sanitizers to watch. */
+static void fuzz_check_samples(const struct gpulimit_ledger_device *device)
+{
+    fuzz_check(device->sample_count <= GPULIMIT_TIMELINE_SAMPLES, "samples are bounded");
+    fuzz_check(device->sample_count == 0 || (device->samples && device->sample_interval_ns > 0),
+               "samples are there");
+    for (uint32_t i = 0; i < device->sample_count; i++) {
+        fuzz_seen = device->samples[i].highest_bytes ^ device->samples[i].lowest_bytes ^
+                    device->samples[i].limit_bytes ^ device->samples[i].denials;
+    }
+}
+
+static void fuzz_check_history(const struct gpulimit_ledger *ledger)
+{
+    for (uint32_t i = 0; i < ledger->device_count; i++) {
+        fuzz_check_samples(&ledger->devices[i]);
+    }
+    for (uint32_t i = 0; i < ledger->tally_count; i++) {
+        fuzz_check(ledger->tallies[i].device < ledger->device_count, "a tally has a device");
+        fuzz_check(ledger->tallies[i].site <= ledger->site_count, "a tally's site is known");
+        fuzz_check_site(ledger, ledger->tallies[i].site);
+    }
+    for (uint32_t i = 0; i < ledger->event_count; i++) {
+        const struct gpulimit_ledger_event *event = &ledger->events[i];
+
+        fuzz_check(event->device < ledger->device_count, "an event has a device");
+        fuzz_check(event->kind < 16 && event->what != GPULIMIT_EVENT_NONE, "an event is one");
+        fuzz_check(event->site <= ledger->site_count, "an event's site is known");
+        fuzz_check(event->number > (i > 0 ? ledger->events[i - 1].number : 0), "events are sorted");
+    }
+    for (uint32_t i = 0; i < ledger->mark_count; i++) {
+        const struct gpulimit_ledger_mark *mark = &ledger->marks[i];
+
+        fuzz_check(mark->device < ledger->device_count, "a mark has a device");
+        fuzz_check(mark->number > (i > 0 ? ledger->marks[i - 1].number : 0), "marks are sorted");
+        fuzz_check(strlen(gpulimit_reader_text(ledger, mark->text)) <= GPULIMIT_TEXT_BYTES,
+                   "a mark's text ends");
     }
 }
 
@@ -68,6 +110,7 @@ static void fuzz_check_ledger(const struct gpulimit_ledger *ledger)
         fuzz_check_site(ledger, entry->site);
         fuzz_check(gpulimit_reader_kind_name(entry->kind)[0] != '\0', "a kind has a name");
     }
+    fuzz_check_history(ledger);
 }
 
 /* Shows it every way there is, for the sanitizers to watch. */
@@ -118,8 +161,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     fuzz_check(ftruncate(fd, 0) == 0 && pwrite(fd, data, size, 0) == (ssize_t)size,
                "the file is written");
-    if (gpulimit_reader_read(fd, "ledger", GPULIMIT_READER_ENTRIES, reason, &ledger) ==
-        GPULIMIT_READER_OK) {
+    if (gpulimit_reader_read(fd, "ledger", GPULIMIT_READER_ENTRIES | GPULIMIT_READER_HISTORY,
+                             reason, &ledger) == GPULIMIT_READER_OK) {
         fuzz_check_ledger(ledger);
         if (printed++ % 16 == 0) { /* it takes a hundred times as long as reading */
             fuzz_print(ledger);

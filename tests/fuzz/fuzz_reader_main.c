@@ -15,7 +15,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { FUZZ_RUNS = 20000 };
+enum {
+    FUZZ_RUNS = 20000,
+    FUZZ_SITES = 5,   /* number of the extent */
+    FUZZ_DETAILS = 5, /* it, and those of the history */
+};
 
 /* xorshift64: any will do that is the same everywhere. */
 static uint64_t fuzz_get_random(void)
@@ -29,16 +33,19 @@ static uint64_t fuzz_get_random(void)
 }
 
 /* Half of the damage goes where the structure is: header, the first device, the first
- * records; some in the first call site. */
+ * records; some in the first call site, tally, timeline, event or mark. */
 static size_t fuzz_choose_offset(const struct fixture *fixture)
 {
     static const size_t beginnings[] = {0, offsetof(struct gpulimit_header, extents_used),
                                         GPULIMIT_DEVICES_OFFSET, GPULIMIT_EXTENTS_OFFSET};
     uint64_t random = fuzz_get_random();
-    uint64_t sites = fixture->header->extents[5].offset; /* damaged itself perhaps */
+    uint64_t record; /* whose offset is damaged itself perhaps */
 
-    if ((random & 15) == 0 && sites + 160 < fixture->size) {
-        return sites + (random >> 8) % 160;
+    if ((random & 7) == 0) {
+        record = fixture->header->extents[FUZZ_SITES + (random >> 4) % FUZZ_DETAILS].offset;
+        if (record < fixture->size && record + 160 < fixture->size) {
+            return record + (random >> 8) % 160;
+        }
     }
     if (random & 1) {
         return beginnings[random >> 1 & 3] + (random >> 8) % 160;
@@ -91,6 +98,28 @@ static void fuzz_make_sites(struct fixture *fixture)
     }
 }
 
+/* Rings that have turned over, of two devices. */
+static void fuzz_make_history(struct fixture *fixture)
+{
+    for (uint32_t site = 0; site <= 8; site++) {
+        struct gpulimit_tally *tally =
+            fixture_add_tally(fixture, site % 2, site, site * FIXTURE_MIB, 3 * site + 1, site);
+
+        tally->peak_epoch = site % 3;
+        tally->peak_bytes = 2 * site * FIXTURE_MIB;
+        tally->peak_count = site;
+    }
+    fixture_add_timeline(fixture, 0, GPULIMIT_TIMELINE_SAMPLES, 1000000);
+    for (uint32_t i = 0; i < FIXTURE_EVENTS + 5; i++) {
+        fixture_add_event(fixture, (enum gpulimit_event_what)(1 + i % 4),
+                          GPULIMIT_PLACE(1 + i % (GPULIMIT_KINDS - 1), i % 2, i % 2), FIXTURE_MIB,
+                          59 - i);
+    }
+    for (uint32_t i = 0; i < FIXTURE_MARKS + 3; i++) {
+        fixture_add_mark(fixture, i % 2, "epoch", i * FIXTURE_MIB, 59 - i);
+    }
+}
+
 static void fuzz_make(struct fixture *fixture)
 {
     struct gpulimit_entry *entries;
@@ -109,7 +138,10 @@ static void fuzz_make(struct fixture *fixture)
             entries[slot].stream = slot % 4;
         }
     }
+    fixture->devices[0].peak_epoch = 2;
+    fixture->devices[1].peak_epoch = 1;
     fuzz_make_sites(fixture);
+    fuzz_make_history(fixture);
 }
 
 static void fuzz_run(unsigned long runs)

@@ -53,7 +53,7 @@ void fixture_open(struct fixture *fixture, unsigned int age_seconds)
     const struct gpulimit_extent *apis;
     struct gpulimit_header *header;
 
-    fixture->image = aligned_alloc(64, FIXTURE_BYTES_MAX);
+    *fixture = (struct fixture){.image = aligned_alloc(64, FIXTURE_BYTES_MAX)};
     fixture_check(fixture->image != NULL, "fixture");
     memset(fixture->image, 0, FIXTURE_BYTES_MAX);
     header = (void *)fixture->image;
@@ -145,20 +145,27 @@ struct gpulimit_entry *fixture_add_entries(struct fixture *fixture, uint32_t cou
     return (void *)(fixture->image + extent->offset);
 }
 
+/* By the writer's monotonic clock. */
+static uint64_t fixture_get_moment(const struct fixture *fixture, unsigned int age_seconds)
+{
+    uint64_t since_creation_ns = fixture_get_time(CLOCK_REALTIME) -
+                                 fixture->header->created_time_ns -
+                                 UINT64_C(1000000000) * age_seconds;
+
+    return fixture->header->created_mono_ns + since_creation_ns;
+}
+
 void fixture_fill_entry(const struct fixture *fixture, struct gpulimit_entry *entry, uint32_t place,
                         unsigned int size_mib, unsigned int age_seconds)
 {
     static uint64_t address = UINT64_C(0x7f0000000000);
-    uint64_t since_creation_ns = fixture_get_time(CLOCK_REALTIME) -
-                                 fixture->header->created_time_ns -
-                                 UINT64_C(1000000000) * age_seconds;
 
     entry->sequence = 2;
     entry->place = place;
     entry->address = address += FIXTURE_MIB << 10;
     entry->requested_bytes = size_mib * FIXTURE_MIB;
     entry->committed_bytes = (size_mib + 1) / 2 * 2 * FIXTURE_MIB;
-    entry->born_mono_ns = fixture->header->created_mono_ns + since_creation_ns;
+    entry->born_mono_ns = fixture_get_moment(fixture, age_seconds);
     entry->thread_id = 4121;
 }
 
@@ -234,6 +241,89 @@ void fixture_put_python(struct fixture *fixture, uint32_t site, const char *file
         .file = fixture_put_text(fixture, file),
         .place = (uint64_t)fixture_put_text(fixture, function) << 32 | line};
     record->python_count++;
+}
+
+struct gpulimit_tally *fixture_add_tally(struct fixture *fixture, uint32_t device, uint32_t site,
+                                         uint64_t bytes, uint64_t allocations, uint64_t frees)
+{
+    struct gpulimit_tally *tally;
+
+    if (!fixture->tallies) {
+        const struct gpulimit_extent *extent =
+            fixture_add_extent(fixture, GPULIMIT_SECTION_TALLIES, FIXTURE_TALLIES, sizeof(*tally));
+
+        fixture->tallies = (void *)(fixture->image + extent->offset);
+    }
+    fixture_check(fixture->tally_count < FIXTURE_TALLIES, "fixture: too many tallies");
+    tally = &fixture->tallies[fixture->tally_count++];
+    tally->sequence = 2;
+    tally->device = device;
+    tally->site = site;
+    tally->bytes = bytes;
+    tally->allocations_total = allocations;
+    tally->frees_total = frees;
+    return tally;
+}
+
+struct gpulimit_timeline *fixture_add_timeline(struct fixture *fixture, uint32_t device,
+                                               uint32_t count, uint64_t interval_ns)
+{
+    const struct gpulimit_extent *extent = fixture_add_extent(fixture, GPULIMIT_SECTION_TIMELINES,
+                                                              1, sizeof(struct gpulimit_timeline));
+    struct gpulimit_timeline *timeline = (void *)(fixture->image + extent->offset);
+
+    timeline->sequence = 2;
+    timeline->device = device;
+    timeline->count = count;
+    timeline->interval_ns = interval_ns;
+    timeline->start_mono_ns = fixture->header->created_mono_ns;
+    for (uint32_t i = 0; i < count && i < GPULIMIT_TIMELINE_SAMPLES; i++) {
+        timeline->samples[i].highest_bytes = (i + 1) * FIXTURE_MIB;
+        timeline->samples[i].lowest_bytes = i * FIXTURE_MIB;
+        timeline->samples[i].limit_bytes = 1024 * FIXTURE_MIB;
+    }
+    return timeline;
+}
+
+struct gpulimit_event *fixture_add_event(struct fixture *fixture, enum gpulimit_event_what what,
+                                         uint32_t place, uint64_t bytes, unsigned int age_seconds)
+{
+    struct gpulimit_event *event;
+
+    if (!fixture->events) {
+        const struct gpulimit_extent *extent =
+            fixture_add_extent(fixture, GPULIMIT_SECTION_EVENTS, FIXTURE_EVENTS, sizeof(*event));
+
+        fixture->events = (void *)(fixture->image + extent->offset);
+    }
+    event = &fixture->events[fixture->event_count++ % FIXTURE_EVENTS];
+    *event = (struct gpulimit_event){.number = fixture->event_count,
+                                     .mono_ns = fixture_get_moment(fixture, age_seconds),
+                                     .place = place,
+                                     .what = what,
+                                     .thread_id = 4121,
+                                     .bytes = bytes};
+    return event;
+}
+
+struct gpulimit_mark *fixture_add_mark(struct fixture *fixture, uint32_t device, const char *text,
+                                       uint64_t charged_bytes, unsigned int age_seconds)
+{
+    struct gpulimit_mark *mark;
+
+    if (!fixture->marks) {
+        const struct gpulimit_extent *extent =
+            fixture_add_extent(fixture, GPULIMIT_SECTION_MARKS, FIXTURE_MARKS, sizeof(*mark));
+
+        fixture->marks = (void *)(fixture->image + extent->offset);
+    }
+    mark = &fixture->marks[fixture->mark_count++ % FIXTURE_MARKS];
+    *mark = (struct gpulimit_mark){.number = fixture->mark_count,
+                                   .mono_ns = fixture_get_moment(fixture, age_seconds),
+                                   .text = fixture_put_text(fixture, text),
+                                   .device = device,
+                                   .charged_bytes = charged_bytes};
+    return mark;
 }
 
 void fixture_write(const struct fixture *fixture, const char *path)

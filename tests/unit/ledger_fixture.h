@@ -22,9 +22,17 @@ struct fixture {
     struct gpulimit_module *modules; /* these three: after fixture_add_sites */
     char (*texts)[GPULIMIT_TEXT_BYTES];
     struct gpulimit_site *sites;
+
+    struct gpulimit_tally *tallies; /* these: after the first of each */
+    uint32_t tally_count;
+    struct gpulimit_event *events;
+    uint32_t event_count;
+    struct gpulimit_mark *marks;
+    uint32_t mark_count;
 };
 
 enum { FIXTURE_MODULES = 8, FIXTURE_TEXTS = 32, FIXTURE_SITES = 16 };
+enum { FIXTURE_TALLIES = 32, FIXTURE_EVENTS = 16, FIXTURE_MARKS = 16 };
 
 /* A valid ledger of this very process, begun `age_seconds` ago: pid 4121, `python train.py`, no
  * device, the APIs cuMemAlloc_v2 (0) and cuMemAllocAsync (1), no entries. */
@@ -58,6 +66,23 @@ uint32_t fixture_put_site(struct fixture *fixture);
 void fixture_put_native(struct fixture *fixture, uint32_t site, uint32_t module, uint64_t address);
 void fixture_put_python(struct fixture *fixture, uint32_t site, const char *file,
                         const char *function, uint32_t line);
+
+/* Each appends one record, and with the first of them the section; rings turn over. What is not
+ * said here is 0, and for the caller to fill in. */
+
+/* `bytes` are live, of `allocations` less `frees`. */
+struct gpulimit_tally *fixture_add_tally(struct fixture *fixture, uint32_t device, uint32_t site,
+                                         uint64_t bytes, uint64_t allocations, uint64_t frees);
+
+/* From the creation of the ledger on; sample i lies between i and i + 1 MiB, under 1 GiB. */
+struct gpulimit_timeline *fixture_add_timeline(struct fixture *fixture, uint32_t device,
+                                               uint32_t count, uint64_t interval_ns);
+struct gpulimit_event *fixture_add_event(struct fixture *fixture, enum gpulimit_event_what what,
+                                         uint32_t place, uint64_t bytes, unsigned int age_seconds);
+
+/* After fixture_add_sites, for the text. */
+struct gpulimit_mark *fixture_add_mark(struct fixture *fixture, uint32_t device, const char *text,
+                                       uint64_t charged_bytes, unsigned int age_seconds);
 
 /* Writes the file anew. */
 void fixture_write(const struct fixture *fixture, const char *path);
