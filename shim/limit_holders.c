@@ -7,8 +7,6 @@
 #include "limit_books.h"
 #include "limit_overhead.h"
 
-#include <string.h>
-
 static const char *const limit_kind_texts[] = {
 #define KIND(_name, _NAME, _text) [GPULIMIT_KIND_##_NAME] = _text,
 #include "gpulimit/tbl/kinds.def"
@@ -72,7 +70,8 @@ static uint64_t limit_held_by(const struct ledger_entry *entry)
     return limit_counts_requests() ? entry->requested_bytes : entry->committed_bytes;
 }
 
-/* Adds the entries of a device up by their sites, and takes them out of rest, by kind. */
+/* Adds the entries of a device up by the names of their sites, and takes them out of rest, by kind.
+ */
 static void limit_sum_sites(struct books *books, unsigned device, uint64_t rest[GPULIMIT_KINDS])
 {
     struct sites_called *called = books->sites.called;
@@ -85,23 +84,9 @@ static void limit_sum_sites(struct books *books, unsigned device, uint64_t rest[
             entry->site > books->sites.sites || bytes > rest[entry->kind])
             continue;
         rest[entry->kind] -= bytes;
-        called[entry->site].bytes += bytes;
-        called[entry->site].count++;
-    }
-}
-
-/* Several stacks may lead to the same line: the first of them speaks for all. */
-static void limit_join_sites(struct books *books)
-{
-    struct sites_called *called = books->sites.called;
-    for (uint32_t i = 1; i <= books->sites.sites; i++) {
-        for (uint32_t j = 1; called[i].bytes > 0 && j < i; j++) {
-            if (called[j].bytes > 0 && strcmp(called[i].name, called[j].name) == 0) {
-                called[j].bytes += called[i].bytes;
-                called[j].count += called[i].count;
-                called[i].bytes = 0;
-            }
-        }
+        struct sites_called *site = &called[called[entry->site].first];
+        site->bytes += bytes;
+        site->count++;
     }
 }
 
@@ -119,7 +104,6 @@ void limit_holders_by_site(unsigned device, struct limit_holders *holders)
     for (unsigned kind = 1; kind < GPULIMIT_KINDS; kind++)
         rest[kind] = totals->by_kind[kind].bytes;
     limit_sum_sites(books, device, rest);
-    limit_join_sites(books);
     uint64_t used = budget_used(device);
     uint64_t overhead = limit_counts_overhead() ? totals->overhead_bytes : 0;
     for (uint32_t i = 1; i <= books->sites.sites; i++)

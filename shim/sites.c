@@ -44,12 +44,14 @@ static uint32_t sites_number(uint32_t *count, enum gpulimit_section section, con
     return number ? number : *count;
 }
 
-static uint64_t sites_hash_text(const struct sites_text *text)
+/* Of a string, and the zeros behind it to a whole number of words. Never 0. */
+static uint64_t sites_hash_text(const char *text, size_t bytes)
 {
-    uint64_t hash = 1;
-    for (size_t i = 0; i < sizeof text->text; i += sizeof hash) {
-        uint64_t word;
-        memcpy(&word, text->text + i, sizeof word);
+    uint64_t hash = 1, word;
+    for (size_t i = 0; i < bytes; i += sizeof word) {
+        size_t length = bytes - i < sizeof word ? bytes - i : sizeof word;
+        word = 0;
+        memcpy(&word, text + i, length);
         hash = sites_mix(hash, word);
     }
     return hash ? hash : 1;
@@ -57,13 +59,13 @@ static uint64_t sites_hash_text(const struct sites_text *text)
 
 uint32_t sites_find_text(const struct sites *sites, const struct sites_text *text)
 {
-    const uint64_t *known = table_find(&sites->by_text, sites_hash_text(text));
+    const uint64_t *known = table_find(&sites->by_text, sites_hash_text(text->text, sizeof text->text));
     return known ? (uint32_t)*known : 0;
 }
 
 uint32_t sites_add_text(struct sites *sites, const struct sites_text *text)
 {
-    uint64_t hash = sites_hash_text(text);
+    uint64_t hash = sites_hash_text(text->text, sizeof text->text);
     const uint64_t *known = table_find(&sites->by_text, hash);
     if (known)
         return (uint32_t)*known;
@@ -100,8 +102,15 @@ static void sites_call(struct sites *sites, uint32_t number, const char *name)
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         sites->called = memory == MAP_FAILED ? NULL : memory;
     }
-    if (sites->called && number <= SITES_MOST)
-        memcpy(sites->called[number].name, name, strnlen(name, SITE_NAME_BYTES - 1));
+    if (!sites->called || number > SITES_MOST)
+        return;
+    struct sites_called *called = &sites->called[number];
+    memcpy(called->name, name, strnlen(name, SITE_NAME_BYTES - 1));
+    uint64_t hash = sites_hash_text(called->name, sizeof called->name);
+    const uint64_t *known = table_find(&sites->by_name, hash);
+    called->first = known ? (uint32_t)*known : number;
+    if (!known)
+        table_set(&sites->by_name, hash, number); /* without memory: each stands for itself */
 }
 
 bool sites_are_full(const struct sites *sites)
@@ -126,6 +135,7 @@ void sites_clear(struct sites *sites)
     table_clear(&sites->by_stack);
     table_clear(&sites->by_text);
     table_clear(&sites->by_module);
+    table_clear(&sites->by_name);
     if (sites->called)
         munmap(sites->called, (SITES_MOST + 1) * sizeof *sites->called);
     *sites = (struct sites){0};

@@ -42,10 +42,12 @@ struct sites {
     struct table by_stack;  /* hash -> number */
     struct table by_text;   /* hash -> number */
     struct table by_module; /* start -> number */
+    struct table by_name;   /* hash -> the first site of that name */
     uint32_t sites, texts, modules;
     uint32_t tags, streams; /* of the texts */
     struct sites_called {
         char name[SITE_NAME_BYTES];
+        uint32_t first; /* the first site of that name: several stacks may lead to one line */
         uint64_t bytes, count; /* for a sum over the entries of a device */
     } * called; /* by number, SITES_MOST + 1 of them, where they stay; NULL: no memory */
 };
