@@ -226,6 +226,16 @@ static void config_parse_log(struct config *config, const char *name, const char
                     "GPU_LIMIT_LOG=stderr, none, or a path with a '/' in it");
 }
 
+static void config_parse_report(struct config *config, const char *name, const char *value)
+{
+    size_t length = strlen(value);
+    bool is_json = length > 5 && strcmp(value + length - 5, ".json") == 0;
+    if (!config_copy(config->report, sizeof config->report, value) ||
+        (!is_json && strcmp(value, "stderr") != 0))
+        config_fail(config, name, value, "is no place for a report",
+                    "GPU_LIMIT_REPORT=stderr, or a path that ends in .json");
+}
+
 static void config_parse_dir(struct config *config, const char *name, const char *value)
 {
     if (!config_copy(config->dir, sizeof config->dir, value) || value[0] != '/')

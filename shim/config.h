@@ -38,6 +38,7 @@ struct config {
     bool nvml_is_real;                         /* NVML is not to show the limit */
     char log[256];
     char dir[256];
+    char report[256];     /* GPU_LIMIT_REPORT: "stderr" or a path; "" none */
     char limit_text[128]; /* GPU_LIMIT_MB as it was set; "" if it was not */
 };
 

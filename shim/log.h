@@ -17,4 +17,10 @@ void log_set_target(const char *target);
 /* Writes the text. An error on the way is nobody's to hear of, so it is dropped. */
 void log_write(const struct text *text);
 
+/* Writes it to stderr, whatever the target. */
+void log_write_stderr(const struct text *text);
+
+/* Adds a path, in which %p stands for the pid. */
+void log_add_path(struct text *text, const char *path);
+
 #endif

@@ -59,7 +59,8 @@ static uint64_t sites_hash_text(const char *text, size_t bytes)
 
 uint32_t sites_find_text(const struct sites *sites, const struct sites_text *text)
 {
-    const uint64_t *known = table_find(&sites->by_text, sites_hash_text(text->text, sizeof text->text));
+    const uint64_t *known =
+        table_find(&sites->by_text, sites_hash_text(text->text, sizeof text->text));
     return known ? (uint32_t)*known : 0;
 }
 

@@ -125,4 +125,5 @@ __attribute__((destructor)) static void start_end(void)
 {
     tell_end();
     region_end();
+    tell_report();
 }

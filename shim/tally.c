@@ -36,11 +36,6 @@ uint32_t tally_find(struct tallies *tallies, unsigned device, uint32_t site)
     return number;
 }
 
-static uint64_t tally_live(const struct tally *tally)
-{
-    return tally->allocations_total - tally->frees_total;
-}
-
 /* The first change after a peak. */
 static void tally_keep_peak(struct tally *tally, uint64_t epoch)
 {

@@ -40,6 +40,12 @@ uint32_t tally_find(struct tallies *tallies, unsigned device, uint32_t site);
 void tally_add(struct tallies *tallies, uint32_t number, uint64_t bytes, uint64_t epoch);
 void tally_remove(struct tallies *tallies, uint32_t number, uint64_t bytes, uint64_t epoch);
 
+/* How many allocations are live. */
+static inline uint64_t tally_live(const struct tally *tally)
+{
+    return tally->allocations_total - tally->frees_total;
+}
+
 /* What a tally held at its device's peak of that number, the latest. */
 uint64_t tally_peak_bytes(const struct tally *tally, uint64_t epoch);
 uint64_t tally_peak_count(const struct tally *tally, uint64_t epoch);

@@ -7,6 +7,8 @@
 #include "region.h"
 #include "start.h"
 
+#include <sched.h>
+
 void tell_banner(const struct config *config, const char *no_ledger)
 {
     if (config->verbose < 2)
@@ -65,4 +67,14 @@ void tell_unknown(const char *name)
     text_add_quoted(&text, name, GPULIMIT_API_BYTES);
     text_add(&text, " takes is not counted\n");
     log_write(&text);
+}
+
+struct books *tell_lock_books(void)
+{
+    struct books *books = books_try_lock();
+    for (unsigned tries = 0; !books && tries < 1000; tries++) {
+        sched_yield();
+        books = books_try_lock();
+    }
+    return books;
 }

@@ -37,6 +37,14 @@ void tell_unknown(const char *name);
 /* The process ends: a line for each device on which the limit has refused something. */
 void tell_end(void);
 
+/* The process has ended, and its ledger says so: the report of the run, if GPU_LIMIT_REPORT wants
+ * one. */
+void tell_report(void);
+
+/* Locks the books at the end of the process, which may have come in the middle of a change of them:
+ * NULL, rather than hang, where they are not to be had. For the parts of this module. */
+struct books *tell_lock_books(void);
+
 /* In a fork's child: nothing has been said yet. */
 void tell_reset(void);
 

@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -109,17 +108,6 @@ void tell_driver_refusal(const struct ticket *ticket)
     refusal_explain_driver(&text, &refusal);
     log_write(&text);
     errno = saved;
-}
-
-/* The process may end in the middle of a change of the books: no reason to hang then. */
-static struct books *tell_lock_books(void)
-{
-    struct books *books = books_try_lock();
-    for (unsigned tries = 0; !books && tries < 1000; tries++) {
-        sched_yield();
-        books = books_try_lock();
-    }
-    return books;
 }
 
 static void tell_add_ends(struct text *text, const struct books *books)

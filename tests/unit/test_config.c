@@ -194,9 +194,26 @@ static void test_the_values_survive_a_change_of_the_environment(void **state)
     assert_string_equal(config.dir, "/tmp/a");
 }
 
+static void test_a_report_goes_to_stderr_or_to_a_json_file(void **state)
+{
+    (void)state;
+    parse(NULL, NULL);
+    assert_string_equal(config.report, "");
+    parse("GPU_LIMIT_REPORT=stderr", NULL);
+    assert_string_equal(text_string(&config.error), "");
+    assert_string_equal(config.report, "stderr");
+    parse("GPU_LIMIT_REPORT=/tmp/run-%p.json", NULL);
+    assert_string_equal(text_string(&config.error), "");
+    assert_string_equal(config.report, "/tmp/run-%p.json");
+    assert_refused("GPU_LIMIT_REPORT=", "GPU_LIMIT_REPORT");
+    assert_refused("GPU_LIMIT_REPORT=yes", "GPU_LIMIT_REPORT");
+    assert_refused("GPU_LIMIT_REPORT=.json", "GPU_LIMIT_REPORT");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_report_goes_to_stderr_or_to_a_json_file),
         cmocka_unit_test(test_unset_means_no_limit),
         cmocka_unit_test(test_amounts_are_mebibytes_unless_they_say_otherwise),
         cmocka_unit_test(test_what_is_not_understood_is_an_error_that_names_it),
