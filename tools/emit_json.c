@@ -152,7 +152,7 @@ static json_t *emit_allocation(const struct view *view, const struct gpulimit_le
     emit_set(object, "thread_id", emit_number(entry->thread_id));
     emit_set(object, "age_seconds", emit_number(view_get_entry_age(view, ledger, entry)));
     emit_set(object, "tag", emit_text_or_null(sites_get_tag(ledger, entry)));
-    emit_set(object, "stream", emit_text_or_null(gpulimit_reader_text(ledger, entry->stream)));
+    emit_set(object, "stream", emit_text_or_null(sites_get_stream(ledger, entry)));
     emit_set(object, "site", emit_site(ledger, site, symbols));
     return object;
 }

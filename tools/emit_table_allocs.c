@@ -47,11 +47,19 @@ static void emit_python(struct grid *grid, const struct groups_item *item)
     emit_place(grid, item, "no Python");
 }
 
+static void emit_name(struct grid *grid, const char *name)
+{
+    grid_add_foreign(grid, name[0] != '\0' ? name : "(none)");
+}
+
 static void emit_tag(struct grid *grid, const struct groups_item *item)
 {
-    const char *tag = sites_get_tag(item->ledger, item->entry);
+    emit_name(grid, sites_get_tag(item->ledger, item->entry));
+}
 
-    grid_add_foreign(grid, tag[0] != '\0' ? tag : "-");
+static void emit_stream(struct grid *grid, const struct groups_item *item)
+{
+    emit_name(grid, sites_get_stream(item->ledger, item->entry));
 }
 
 static void emit_kind(struct grid *grid, const struct groups_item *item)
@@ -84,6 +92,7 @@ static const struct {
     [GROUPS_BY_SITE] = {{{{"SITE", false, true, 24, 0}, emit_site}}},
     [GROUPS_BY_PYTHON] = {{{{"PYTHON", false, true, 24, 0}, emit_python}}},
     [GROUPS_BY_TAG] = {{{{"TAG", false, true, 16, 0}, emit_tag}}},
+    [GROUPS_BY_STREAM] = {{{{"STREAM", false, true, 16, 0}, emit_stream}}},
     [GROUPS_BY_API] = {{{{"KIND", false, false, 8, 0}, emit_kind},
                         {{"API", false, false, 0, 0}, emit_api}}},
     [GROUPS_BY_KIND] = {{{{"KIND", false, false, 8, 0}, emit_kind}}},
@@ -91,12 +100,12 @@ static const struct {
     [GROUPS_BY_SIZE] = {{{{"SIZE", true, false, 9, 0}, emit_size}}},
 };
 
-/* In the columns of GROUPS_BY_SITE or GROUPS_BY_API. */
+/* In the column of GROUPS_BY_SITE or GROUPS_BY_PYTHON, or those of GROUPS_BY_API. */
 static void emit_part(struct grid *grid, enum groups_part part, enum groups_key key)
 {
     bool is_idle = part == GROUPS_IDLE;
 
-    if (key == GROUPS_BY_SITE) {
+    if (key != GROUPS_BY_API) {
         grid_add_text(grid, is_idle ? "(idle in pools)" : "(overhead: context, code, streams)",
                       NULL);
         return;

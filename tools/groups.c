@@ -56,6 +56,11 @@ static int groups_compare_tags(const struct groups_item *a, const struct groups_
     return strcmp(sites_get_tag(a->ledger, a->entry), sites_get_tag(b->ledger, b->entry));
 }
 
+static int groups_compare_streams(const struct groups_item *a, const struct groups_item *b)
+{
+    return strcmp(sites_get_stream(a->ledger, a->entry), sites_get_stream(b->ledger, b->entry));
+}
+
 static int groups_compare_threads(const struct groups_item *a, const struct groups_item *b)
 {
     return groups_compare_numbers(a->entry->thread_id, b->entry->thread_id);
@@ -79,6 +84,7 @@ static const struct {
     [GROUPS_BY_API] = {"api", groups_compare_apis, NULL},
     [GROUPS_BY_KIND] = {"kind", groups_compare_kinds, NULL},
     [GROUPS_BY_TAG] = {"tag", groups_compare_tags, NULL},
+    [GROUPS_BY_STREAM] = {"stream", groups_compare_streams, NULL},
     [GROUPS_BY_THREAD] = {"thread", groups_compare_threads, NULL},
     [GROUPS_BY_SIZE] = {"size", groups_compare_sizes, NULL},
 };
@@ -229,7 +235,8 @@ static enum groups_key groups_choose_key(const struct view *view,
 /* Whether the groups are to add up to what is charged. */
 static bool groups_are_whole(const struct groups *groups, const struct groups_filter *filter)
 {
-    return (groups->key == GROUPS_BY_SITE || groups->key == GROUPS_BY_API) &&
+    return (groups->key == GROUPS_BY_SITE || groups->key == GROUPS_BY_PYTHON ||
+            groups->key == GROUPS_BY_API) &&
            filter->min_bytes == 0 && filter->min_seconds == 0;
 }
 

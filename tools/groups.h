@@ -16,6 +16,7 @@ enum groups_key {
     GROUPS_BY_API,
     GROUPS_BY_KIND,
     GROUPS_BY_TAG,
+    GROUPS_BY_STREAM,
     GROUPS_BY_THREAD,
     GROUPS_BY_SIZE,
     GROUPS_KEYS,
@@ -39,8 +40,8 @@ struct groups_item {
     uint64_t bytes; /* by the process's way of counting: committed, or requested */
 };
 
-/* What a group is of. By site and by API there are groups of what is charged beyond the
- * allocations, so that the sum is what is charged. */
+/* What a group is of. By site, by Python line and by API there are groups of what is charged beyond
+ * the allocations, so that the sum is what is charged. */
 enum groups_part {
     GROUPS_ALLOCATIONS,
     GROUPS_IDLE,     /* what the process's pools hold in reserve and no allocation uses */

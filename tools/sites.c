@@ -76,6 +76,12 @@ const char *sites_get_tag(const struct gpulimit_ledger *ledger,
     return gpulimit_reader_text(ledger, entry->tag);
 }
 
+const char *sites_get_stream(const struct gpulimit_ledger *ledger,
+                             const struct gpulimit_ledger_entry *entry)
+{
+    return gpulimit_reader_text(ledger, entry->stream);
+}
+
 static int sites_compare_numbers(uint64_t a, uint64_t b)
 {
     return a < b ? -1 : a > b;

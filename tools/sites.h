@@ -41,6 +41,10 @@ uint32_t sites_choose_python(const struct gpulimit_ledger *ledger,
 const char *sites_get_tag(const struct gpulimit_ledger *ledger,
                           const struct gpulimit_ledger_entry *entry);
 
+/* The name of the stream that it was asked for on; likewise. */
+const char *sites_get_stream(const struct gpulimit_ledger *ledger,
+                             const struct gpulimit_ledger_entry *entry);
+
 /* 0 if both are the same place. */
 int sites_compare_frames(const struct sites_frame *a, const struct sites_frame *b);
 

@@ -83,6 +83,17 @@ static void test_groups_are_by_api_and_kind(void **state)
            "--by", "api");
 }
 
+static void test_groups_by_python_add_up_to_what_is_charged(void **state)
+{
+    (void)state;
+    EXPECT("GPU  PID BYTES COUNT LARGEST OLDEST PYTHON\n"
+           "  0 4121   44M     3     20M  2h00m (no Python, cuMemAlloc_v2)\n"
+           "  0 4121   24M     -       -      - (overhead: context, code, streams)\n"
+           "  0 4121   22M     2     12M  1h31m (no Python, cuMemAllocAsync)\n"
+           "  0 4121   10M     -       -      - (idle in pools)\n",
+           "--by", "python", "-p", "4121");
+}
+
 static void test_groups_are_by_other_keys_too(void **state)
 {
     (void)state;
@@ -191,6 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_groups_are_by_api_and_kind),
+        cmocka_unit_test(test_groups_by_python_add_up_to_what_is_charged),
         cmocka_unit_test(test_groups_are_by_other_keys_too),
         cmocka_unit_test(test_small_ones_can_be_left_out),
         cmocka_unit_test(test_list_has_a_line_for_each_allocation),

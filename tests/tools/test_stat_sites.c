@@ -89,6 +89,7 @@ static int test_set_up(void **state)
                            allocations[i].size_mib, allocations[i].age_seconds);
         entries[i].site = allocations[i].site;
         entries[i].tag = allocations[i].tag ? fixture_put_text(&fixture, allocations[i].tag) : 0;
+        entries[i].stream = i < 2 ? fixture_put_text(&fixture, "prefetch") : 0;
         entries[i].address = 0x7f0000000000 + i;
     }
     folder_add(&fixture, "1", true);
@@ -131,6 +132,7 @@ static void test_groups_by_python_leave_frameworks_out(void **state)
     (void)state;
     EXPECT("GPU  PID BYTES COUNT LARGEST OLDEST PYTHON\n"
            "  0 4121  112M     3     64M  2h00m model.py:31 load_state_dict\n"
+           "  0 4121   24M     -       -      - (overhead: context, code, streams)\n"
            "  0 4121   12M     2      8M    30s (no Python, cuMemAlloc_v2)\n"
            "  0 4121   10M     1     10M    30s model.py:58 forward\n"
            "  0 4121    2M     1      2M    30s (no Python, cuMemAllocAsync)\n",
@@ -143,8 +145,17 @@ static void test_groups_are_by_tag_too(void **state)
     EXPECT("GPU  PID BYTES COUNT LARGEST OLDEST TAG\n"
            "  0 4121   96M     2     64M  2h00m epoch 3\n"
            "  0 4121   26M     2     16M  1h00m epoch 4\n"
-           "  0 4121   14M     3      8M    30s -\n",
+           "  0 4121   14M     3      8M    30s (none)\n",
            "--by", "tag");
+}
+
+static void test_groups_are_by_stream_too(void **state)
+{
+    (void)state;
+    EXPECT("GPU  PID BYTES COUNT LARGEST OLDEST STREAM\n"
+           "  0 4121   96M     2     64M  2h00m prefetch\n"
+           "  0 4121   40M     5     16M  1h00m (none)\n",
+           "--by", "stream");
 }
 
 static void test_filters_hold_for_sites(void **state)
@@ -180,7 +191,7 @@ static void test_verbose_shows_whole_stacks(void **state)
 /* By another key, and without headings; what has no stack shows none. */
 static void test_stacks_of_a_group_may_be_of_several_sites(void **state)
 {
-    static const char end[] = "  0 4121   14M     3      8M    30s -\n"
+    static const char end[] = "  0 4121   14M     3      8M    30s (none)\n"
                               "      8M in 1 by\n"
                               "        /opt/gpulimit/lib/libgpulimit.so+0x100\n"
                               "        /srv/solver+0x4010\n";
@@ -323,6 +334,7 @@ int main(void)
         cmocka_unit_test(test_groups_are_by_site_where_there_are_sites),
         cmocka_unit_test(test_groups_by_python_leave_frameworks_out),
         cmocka_unit_test(test_groups_are_by_tag_too),
+        cmocka_unit_test(test_groups_are_by_stream_too),
         cmocka_unit_test(test_filters_hold_for_sites),
         cmocka_unit_test(test_verbose_shows_whole_stacks),
         cmocka_unit_test(test_stacks_of_a_group_may_be_of_several_sites),

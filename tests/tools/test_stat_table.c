@@ -214,7 +214,7 @@ static void test_wrong_use_is_told_with_status_2(void **state)
         {{"1", "0"}, "COUNT"},
         {{"1", "2", "3"}, "one word too many, '3'"},
         {{"--color", "blue"}, "auto, always or never"},
-        {{"allocs", "--by", "moon"}, "known: site, python, api, kind, tag, thread, size"},
+        {{"allocs", "--by", "moon"}, "known: site, python, api, kind, tag, stream, thread, size"},
         {{"allocs", "--older-than=1w"}, "--older-than is an age such as 90, 10m"},
         {{"allocs", "--older-than=m"}, "not 'm'"},
         {{"allocs", "--older-than="}, "--older-than"},
