@@ -1,24 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The machine's part of doctor.h: folders and ledgers, and which processes to look at.
+ * The machine's part of doctor.h: its ledgers, and which processes to look at.
  */
 #include "doctor.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "memory.h"
-#include "text.h"
 #include "view.h"
-
-enum {
-    DOCTOR_FULL_BYTES = 1 << 18,  /* a ledger begins with less */
-    DOCTOR_SCARCE_BYTES = 1 << 22 /* room for some 60000 allocations */
-};
 
 const char *doctor_level_name(enum doctor_level level)
 {
@@ -48,57 +38,6 @@ void doctor_drop(struct doctor *doctor)
     *doctor = (struct doctor){0};
 }
 
-static void doctor_examine_space(const char *folder, struct doctor *doctor)
-{
-    char cell[TEXT_CELL_BYTES];
-    struct statvfs space;
-    uint64_t free_bytes;
-
-    if (statvfs(folder, &space) != 0) {
-        doctor_add(doctor, DOCTOR_WARN, 0, "folder",
-                   memory_print("%s: its free space is unknown: %s", folder, strerror(errno)),
-                   NULL);
-        return;
-    }
-    free_bytes = (uint64_t)space.f_bavail * space.f_frsize;
-    text_print_bytes(free_bytes, false, cell);
-    if (free_bytes < DOCTOR_FULL_BYTES) {
-        doctor_add(doctor, DOCTOR_FAIL, 0, "folder",
-                   memory_print("%s is full: no new ledger fits", folder),
-                   memory_print("Limits hold, but nobody sees what is held. Make room there, or "
-                                "set GPU_LIMIT_DIR."));
-    } else if (free_bytes < DOCTOR_SCARCE_BYTES) {
-        doctor_add(doctor, DOCTOR_WARN, 0, "folder",
-                   memory_print("%s can be written, but only %s are free", folder, cell),
-                   memory_print("Make room there: long lists of allocations may not fit."));
-    } else {
-        doctor_add(doctor, DOCTOR_OK, 0, "folder",
-                   memory_print("%s can be written, %s free", folder, cell), NULL);
-    }
-}
-
-static void doctor_examine_folder(const char *folder, struct doctor *doctor)
-{
-    struct stat file;
-
-    if (stat(folder, &file) != 0) {
-        doctor_add(doctor, DOCTOR_FAIL, 0, "folder",
-                   memory_print("%s cannot be opened: %s", folder, strerror(errno)),
-                   memory_print("Create it, or name another one with GPU_LIMIT_DIR: without it no "
-                                "process keeps a ledger."));
-    } else if (!S_ISDIR(file.st_mode)) {
-        doctor_add(doctor, DOCTOR_FAIL, 0, "folder", memory_print("%s is no folder", folder),
-                   memory_print("Name a folder with GPU_LIMIT_DIR."));
-    } else if (access(folder, W_OK | X_OK) != 0) {
-        doctor_add(doctor, DOCTOR_FAIL, 0, "folder",
-                   memory_print("%s cannot be written: %s", folder, strerror(errno)),
-                   memory_print("Limits hold, but nobody sees what is held. Name another folder "
-                                "with GPU_LIMIT_DIR."));
-    } else {
-        doctor_examine_space(folder, doctor);
-    }
-}
-
 /* Files that are no readable ledgers. Those of other users are theirs, and nothing is wrong. */
 static void doctor_examine_damage(const struct snapshot *snapshot, struct doctor *doctor)
 {
@@ -115,19 +54,46 @@ static void doctor_examine_damage(const struct snapshot *snapshot, struct doctor
     }
 }
 
-static void doctor_examine_ledgers(const struct snapshot *snapshot, struct doctor *doctor)
+/* How many warnings of the snapshot have this code. */
+static size_t doctor_count_warnings(const struct snapshot *snapshot, const char *code)
 {
+    size_t count = 0;
+
+    for (size_t i = 0; i < snapshot->warnings.count; i++) {
+        count += strcmp(snapshot->warnings.list[i].code, code) == 0;
+    }
+    return count;
+}
+
+/* What to do about so many ledgers of each state; NULL: nothing. */
+static char *doctor_advise_on_ledgers(const struct doctor *doctor, size_t ended)
+{
+    if (doctor->is_idle && ended == 0) {
+        return memory_print("Nothing has used CUDA under the library here. To start something: "
+                            "gpulimit-run -m 1G -- COMMAND");
+    }
+    if (ended > 0) {
+        return memory_print("New processes remove those of ended and killed ones, after a day at "
+                            "the latest. Their last figures: gpulimit-stat -a");
+    }
+    return NULL;
+}
+
+static void doctor_examine_ledgers(const struct doctor_request *request, struct doctor *doctor)
+{
+    const struct snapshot *snapshot = request->snapshot;
+    size_t forbidden = doctor_count_warnings(snapshot, "forbidden");
     size_t counts[] = {
         [GPULIMIT_STATE_LIVE] = 0, [GPULIMIT_STATE_EXITED] = 0, [GPULIMIT_STATE_STALE] = 0};
-    size_t forbidden = 0;
     char *others;
 
+    if (doctor_count_warnings(snapshot, "folder") == request->folder_count) {
+        return; /* nobody has looked */
+    }
     for (size_t i = 0; i < snapshot->ledger_count; i++) {
         counts[snapshot->ledgers[i]->state]++;
     }
-    for (size_t i = 0; i < snapshot->warnings.count; i++) {
-        forbidden += strcmp(snapshot->warnings.list[i].code, "forbidden") == 0;
-    }
+    doctor->is_idle = counts[GPULIMIT_STATE_LIVE] + forbidden + request->pid_count == 0;
     others =
         forbidden > 0 ? memory_print(", %zu of other users", forbidden) : memory_print("%s", "");
     doctor_add(
@@ -135,7 +101,8 @@ static void doctor_examine_ledgers(const struct snapshot *snapshot, struct docto
         memory_print("%zu of running processes, %zu of ended ones, %zu left by killed ones%s",
                      counts[GPULIMIT_STATE_LIVE], counts[GPULIMIT_STATE_EXITED],
                      counts[GPULIMIT_STATE_STALE], others),
-        NULL);
+        doctor_advise_on_ledgers(doctor,
+                                 counts[GPULIMIT_STATE_EXITED] + counts[GPULIMIT_STATE_STALE]));
     free(others);
     doctor_examine_damage(snapshot, doctor);
 }
@@ -170,7 +137,7 @@ void doctor_examine(const struct doctor_request *request, struct doctor *doctor)
     for (size_t i = 0; i < request->folder_count; i++) {
         doctor_examine_folder(request->folders[i], doctor);
     }
-    doctor_examine_ledgers(snapshot, doctor);
+    doctor_examine_ledgers(request, doctor);
     for (size_t i = 0; i < request->pid_count; i++) {
         doctor_examine_process(request, request->pids[i], doctor);
     }

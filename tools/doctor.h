@@ -31,6 +31,7 @@ struct doctor {
     struct doctor_finding *findings;
     size_t count;
     size_t fails, warns;
+    bool is_idle; /* no process was there to look at, and none was asked for */
 };
 
 /* What to look at. */
@@ -49,10 +50,13 @@ void doctor_drop(struct doctor *doctor);
 /* Constant names: "ok", "warn", "fail". */
 const char *doctor_level_name(enum doctor_level level);
 
-/* For doctor_process.c: appends a finding. `text` and `advice`, which may be NULL, are kept, to be
+/* For the other parts: appends a finding. `text` and `advice`, which may be NULL, are kept, to be
  * freed by doctor_drop. */
 void doctor_add(struct doctor *doctor, enum doctor_level level, int32_t pid, const char *check,
                 char *text, char *advice);
+
+/* Judges a folder of ledgers. */
+void doctor_examine_folder(const char *folder, struct doctor *doctor);
 
 /* Judges one process, asked for by a number of its own pid namespace or of ours. */
 void doctor_examine_process(const struct doctor_request *request, int32_t pid,

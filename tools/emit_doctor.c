@@ -52,6 +52,8 @@ void emit_doctor(const struct doctor *doctor, const struct emit_style *style)
         fprintf(style->out, "Nothing is wrong; %zu %s worth knowing.\n", doctor->warns,
                 doctor->warns == 1 ? "thing is" : "things are");
     } else {
-        fputs("All is well.\n", style->out);
+        fputs(doctor->is_idle ? "All is well, but nothing runs under the library now.\n"
+                              : "All is well.\n",
+              style->out);
     }
 }

@@ -11,9 +11,11 @@
 #include <cmocka.h>
 
 #include <jansson.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,8 +36,12 @@ static void test_empty_machine_is_well(void **state)
     TOOL_RUN(&result, STAT, "doctor");
     snprintf(wanted, sizeof(wanted), "ok   folder: %s can be written, ", folder_get_path());
     assert_int_equal(strncmp(result.out, wanted, strlen(wanted)), 0);
-    assert_non_null(strstr(result.out, "\nok   ledgers: 0 of running processes, 0 of ended ones, "
-                                       "0 left by killed ones\nAll is well.\n"));
+    assert_non_null(strstr(result.out,
+                           "\nok   ledgers: 0 of running processes, 0 of ended ones, "
+                           "0 left by killed ones\n"
+                           "     Nothing has used CUDA under the library here. To start "
+                           "something: gpulimit-run -m 1G -- COMMAND\n"
+                           "All is well, but nothing runs under the library now.\n"));
     assert_int_equal(result.status, 0);
     tool_forget(&result);
 }
@@ -49,8 +55,72 @@ static void test_missing_folder_is_wrong(void **state)
     assert_non_null(strstr(result.out, "FAIL folder: /nonexistent cannot be opened: No such file"));
     assert_non_null(strstr(result.out, "FAIL folder: /dev/null is no folder\n"));
     assert_non_null(strstr(result.out, "\n2 things are wrong.\n"));
+    assert_null(strstr(result.out, "ledgers:")); /* nobody has looked for any */
     assert_string_equal(result.err, "");
     assert_int_equal(result.status, 1);
+    tool_forget(&result);
+}
+
+static void test_a_folder_that_anybody_may_empty_is_worth_knowing(void **state)
+{
+    struct tool_result result;
+
+    (void)state;
+    assert_int_equal(chmod(folder_get_path(), 0777), 0);
+    TOOL_RUN(&result, STAT, "doctor");
+    assert_non_null(strstr(result.out, "\nwarn folder: in /"));
+    assert_non_null(strstr(result.out, " every user can remove everybody's ledgers\n"
+                                       "     Keep that to their owners: chmod +t /"));
+    assert_non_null(strstr(result.out, "\nNothing is wrong; 1 thing is worth knowing.\n"));
+    assert_int_equal(result.status, 0);
+    tool_forget(&result);
+    assert_int_equal(chmod(folder_get_path(), 01777), 0);
+    TOOL_RUN(&result, STAT, "doctor");
+    assert_null(strstr(result.out, "warn"));
+    tool_forget(&result);
+    assert_int_equal(chmod(folder_get_path(), 0700), 0);
+}
+
+/* Root may look in spite of the mode, unless what it starts cannot have that right. For all that
+ * this test starts from here on. */
+static bool test_may_lose_roots_rights(void)
+{
+    return geteuid() != 0 || (prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0) == 0 &&
+                              prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH, 0, 0, 0) == 0);
+}
+
+static void test_a_folder_that_cannot_be_listed_is_not_taken_for_empty(void **state)
+{
+    struct tool_result result;
+
+    (void)state;
+    if (!test_may_lose_roots_rights()) {
+        CANNOT_BE_SEEN("root's rights cannot be given up here");
+        return;
+    }
+    assert_int_equal(chmod(folder_get_path(), 0300), 0);
+    TOOL_RUN(&result, STAT, "doctor");
+    assert_int_equal(chmod(folder_get_path(), 0700), 0);
+    assert_non_null(strstr(result.out, " can be written, "));
+    assert_non_null(strstr(result.out, " cannot be listed by this user: Permission denied\n"));
+    assert_null(strstr(result.out, "ledgers:"));
+    assert_non_null(strstr(result.out, "\n1 thing is wrong.\n"));
+    assert_int_equal(result.status, 1);
+    tool_forget(&result);
+}
+
+static void test_ledgers_of_the_dead_are_explained(void **state)
+{
+    struct tool_result result;
+    struct fixture fixture;
+
+    (void)state;
+    fixture_open(&fixture, 60);
+    folder_add(&fixture, "1", false);
+    TOOL_RUN(&result, STAT, "doctor");
+    assert_non_null(strstr(result.out, "1 left by killed ones\n     New processes remove those "));
+    assert_non_null(strstr(result.out, "Their last figures: gpulimit-stat -a\nAll is well, but "));
+    assert_int_equal(result.status, 0);
     tool_forget(&result);
 }
 
@@ -313,6 +383,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_CASE(test_empty_machine_is_well),
         TEST_CASE(test_missing_folder_is_wrong),
+        TEST_CASE(test_a_folder_that_anybody_may_empty_is_worth_knowing),
+        TEST_CASE(test_ledgers_of_the_dead_are_explained),
         TEST_CASE(test_running_processes_are_told_in_short),
         TEST_CASE(test_a_damaged_ledger_is_told),
         TEST_CASE(test_process_under_its_limit_is_well),
@@ -328,6 +400,7 @@ int main(void)
         TEST_CASE(test_processes_that_are_gone),
         TEST_CASE(test_json_has_every_finding),
         TEST_CASE(test_further_words_are_refused),
+        TEST_CASE(test_a_folder_that_cannot_be_listed_is_not_taken_for_empty), /* the last */
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
