@@ -68,6 +68,7 @@ static json_t *emit_device(const struct view_row *row)
     if (device->limit_bytes == GPULIMIT_NO_LIMIT) {
         emit_set(object, "limit_bytes", json_null()); /* keeps its place */
     }
+    emit_set(object, "driver_denials", emit_number(device->driver_denials));
     emit_set(object, "untracked_bytes",
              row->has_untracked ? json_integer(row->untracked_bytes) : json_null());
     emit_set(object, "truth_source", json_string(gpulimit_reader_truth_name(device->truth_source)));

@@ -151,15 +151,29 @@ void view_close(struct view *view)
     *view = (struct view){0};
 }
 
+static void view_warn_of_device(const struct gpulimit_ledger *ledger,
+                                const struct gpulimit_ledger_device *device,
+                                struct warnings *warnings)
+{
+    if (device->is_torn) {
+        warnings_add(warnings, "torn", ledger->path,
+                     "has half-written counters for GPU %u: they may disagree with each other",
+                     device->gpu_index);
+    }
+    if (device->driver_denials > 0) {
+        warnings_add(warnings, "driver", NULL,
+                     "process %d was refused %llu request%s on GPU %u by the driver itself, not by "
+                     "the limit: the card is full, or was",
+                     ledger->pid, (unsigned long long)device->driver_denials,
+                     device->driver_denials == 1 ? "" : "s", device->gpu_index);
+    }
+}
+
 void view_warn(const struct view *view, bool has_allocations, struct warnings *warnings)
 {
     for (size_t i = 0; i < view->row_count; i++) {
-        const struct view_row *row = &view->rows[i];
-
-        if (row->device && row->device->is_torn) {
-            warnings_add(warnings, "torn", row->ledger->path,
-                         "has half-written counters for GPU %u: they may disagree with each other",
-                         row->device->gpu_index);
+        if (view->rows[i].device) {
+            view_warn_of_device(view->rows[i].ledger, view->rows[i].device, warnings);
         }
     }
     for (size_t i = 0; has_allocations && i < view->ledger_count; i++) {

@@ -53,8 +53,8 @@ bool view_has_gpu(const struct view_filter *filter, const struct gpulimit_ledger
  * ours. */
 bool view_is_pid(const struct gpulimit_ledger *ledger, int32_t pid);
 
-/* What is shown although something about it is amiss: torn records and, where allocations are
- * shown, those that have no entry. */
+/* What is shown although something about it is amiss: torn records, what the driver itself has
+ * refused and, where allocations are shown, those that have no entry. */
 void view_warn(const struct view *view, bool has_allocations, struct warnings *warnings);
 
 /* Seconds since the process began to use CUDA, and since an allocation was made; 0 where the clock

@@ -108,6 +108,29 @@ static void test_torn_counters_are_shown_with_a_warning(void **state)
     tool_forget(&result);
 }
 
+static void test_what_the_driver_refused_is_a_warning_and_a_number(void **state)
+{
+    struct tool_result result;
+    struct fixture fixture;
+
+    (void)state;
+    fixture_open(&fixture, 60);
+    fixture.header->pid = 4131;
+    fixture_add_device(&fixture, 0)->driver_denials = 3;
+    folder_add(&fixture, "full", true);
+    TOOL_RUN(&result, STAT, "-p", "4131");
+    assert_string_equal(result.err,
+                        "gpulimit-stat: process 4131 was refused 3 requests on GPU 0 by "
+                        "the driver itself, not by the limit: the card is full, or "
+                        "was\n");
+    assert_int_equal(result.status, 0);
+    tool_forget(&result);
+    TOOL_RUN(&result, STAT, "--json", "-p", "4131");
+    assert_non_null(strstr(result.out, "\"driver_denials\": 3"));
+    assert_non_null(strstr(result.out, "\"code\": \"driver\""));
+    tool_forget(&result);
+}
+
 /* As root it is not forbidden; then there is nothing to test but that all is well. */
 static void test_ledger_of_another_is_one_line_and_status_3(void **state)
 {
@@ -194,6 +217,7 @@ int main(void)
         TEST(test_other_names_are_nobodys_business),
         TEST(test_ledger_in_the_making_is_not_mentioned),
         TEST(test_torn_counters_are_shown_with_a_warning),
+        TEST(test_what_the_driver_refused_is_a_warning_and_a_number),
         TEST(test_ledger_of_another_is_one_line_and_status_3),
         TEST(test_hostile_names_cannot_write_on_the_terminal),
         TEST(test_hostile_file_and_api_names_cannot_either),

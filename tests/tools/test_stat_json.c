@@ -39,23 +39,13 @@ static const struct key whole_keys[] = {{"schema", S},         {"tool_version", 
 static const struct key process_keys[] = {
     {"pid", I},   {"state", S},       {"uid", I},     {"command", A},     {"count_mode", S},
     {"group", S}, {"ledger_path", S}, {"devices", A}, {"allocations", A}, {NULL, I}};
-static const struct key device_keys[] = {{"gpu_index", I},
-                                         {"gpu_uuid", S},
-                                         {"limit_bytes", I},
-                                         {"charged_bytes", I},
-                                         {"requested_bytes", I},
-                                         {"committed_bytes", I},
-                                         {"overhead_bytes", I},
-                                         {"peak_bytes", I},
-                                         {"live_allocations", I},
-                                         {"allocations_total", I},
-                                         {"frees_total", I},
-                                         {"denials", I},
-                                         {"denials_recovered", I},
-                                         {"untracked_bytes", N},
-                                         {"truth_source", S},
-                                         {"by_kind", O},
-                                         {NULL, I}};
+static const struct key device_keys[] = {
+    {"gpu_index", I},         {"gpu_uuid", S},        {"limit_bytes", I},
+    {"charged_bytes", I},     {"requested_bytes", I}, {"committed_bytes", I},
+    {"overhead_bytes", I},    {"peak_bytes", I},      {"live_allocations", I},
+    {"allocations_total", I}, {"frees_total", I},     {"denials", I},
+    {"denials_recovered", I}, {"driver_denials", I},  {"untracked_bytes", N},
+    {"truth_source", S},      {"by_kind", O},         {NULL, I}};
 static const struct key kinds_keys[] = {{"linear", O},   {"managed", O}, {"async", O},
                                         {"graph", O},    {"vmm", O},     {"array", O},
                                         {"imported", O}, {NULL, I}};
