@@ -62,6 +62,11 @@ void doctor_examine_folder(const char *folder, struct doctor *doctor);
 void doctor_examine_process(const struct doctor_request *request, int32_t pid,
                             struct doctor *doctor);
 
+/* Of a live process: its limit on each GPU, and whether the card has less. `command` is for advice.
+ */
+void doctor_examine_limit(const struct gpulimit_ledger *ledger, int32_t pid, const char *command,
+                          struct doctor *doctor);
+
 /* Of a live process: what its overhead rests on, and what nothing explains. In doctor_overhead.c.
  */
 void doctor_examine_overhead(const struct gpulimit_ledger *ledger, int32_t pid,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One process's part of doctor.h: the library in it, the ledger it keeps, the limit it runs under.
- * The first thing that is wrong is what the others follow from, so it ends the examination.
+ * One process's part of doctor.h: the library in it, and the ledger it keeps. The first thing that
+ * is wrong is what the others follow from, so it ends the examination. Its limit: doctor_limit.c.
  */
 #include "doctor.h"
 
@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 
 #include "memory.h"
-#include "text.h"
 #include "view.h"
 
 #define DOCTOR_START "gpulimit-run -m 1G -- "
@@ -167,7 +166,9 @@ static void patient_explain_no_ledger(struct patient *patient)
     char *folder;
 
     if (!process->is_readable) {
-        PATIENT_ADD(patient, DOCTOR_FAIL, "ledger", memory_print("none that fits"),
+        PATIENT_ADD(patient, DOCTOR_FAIL, "ledger",
+                    memory_print("none that this user can read: whether the limit is in force "
+                                 "cannot be seen"),
                     memory_print("Either it does not run under the library, or has not used CUDA "
                                  "yet, or keeps its ledger elsewhere (--ledger-dir)."));
         return;
@@ -187,8 +188,10 @@ static void patient_explain_no_ledger(struct patient *patient)
         PATIENT_ADD(patient, DOCTOR_FAIL, "ledger",
                     memory_print("none, although the process has loaded the CUDA driver"),
                     memory_print("If it has called CUDA, its first message on stderr says why: its "
-                                 "settings are wrong, or the folder cannot be written or is "
-                                 "full."));
+                                 "settings are wrong (GPU_LIMIT_MB %s%s), or the folder cannot be "
+                                 "written or is full.",
+                                 process->limit ? "was " : "was not set",
+                                 process->limit ? process->limit : ""));
     }
     free(folder);
 }
@@ -205,38 +208,6 @@ static void patient_examine_versions(struct patient *patient)
                     memory_print("the library is %s, gpulimit-stat is " GPULIMIT_VERSION, version),
                     memory_print("Use those of one release: the older one may not know all that "
                                  "the newer one does."));
-    }
-}
-
-static void patient_examine_limit(struct patient *patient)
-{
-    const struct gpulimit_ledger *ledger = patient->ledger;
-    const char *mode = ledger->count_mode == GPULIMIT_COUNT_PROCESS
-                           ? "counted is what the driver holds for the process"
-                           : "counted is what the program asked for";
-
-    if (ledger->limit_text[0] == '\0') {
-        PATIENT_ADD(
-            patient, DOCTOR_WARN, "limit",
-            memory_print("none: GPU_LIMIT_MB was not set, so nothing is refused"),
-            memory_print("Start it with: " DOCTOR_START "%s", patient_get_command(patient)));
-        return;
-    }
-    if (ledger->device_count == 0) {
-        PATIENT_ADD(patient, DOCTOR_OK, "limit",
-                    memory_print("GPU_LIMIT_MB=%s, %s; no GPU used yet", ledger->limit_text, mode),
-                    NULL);
-    }
-    for (uint32_t i = 0; i < ledger->device_count; i++) {
-        const struct gpulimit_ledger_device *device = &ledger->devices[i];
-        char cell[TEXT_CELL_BYTES];
-
-        text_print_bytes(device->limit_bytes, false, cell);
-        PATIENT_ADD(patient, DOCTOR_OK, "limit",
-                    memory_print("%s on GPU %u (GPU_LIMIT_MB=%s; %s)",
-                                 device->limit_bytes == GPULIMIT_NO_LIMIT ? "none" : cell,
-                                 device->gpu_index, ledger->limit_text, mode),
-                    NULL);
     }
 }
 
@@ -300,7 +271,8 @@ static void patient_examine_ledger(struct patient *patient)
     }
     PATIENT_ADD(patient, DOCTOR_OK, "ledger", memory_print("%s", patient->ledger->path), NULL);
     patient_examine_versions(patient);
-    patient_examine_limit(patient);
+    doctor_examine_limit(patient->ledger, patient->pid, patient_get_command(patient),
+                         patient->doctor);
     doctor_examine_overhead(patient->ledger, patient->pid, patient->doctor);
     patient_examine_hooks(patient);
     patient_examine_gaps(patient);
