@@ -86,12 +86,13 @@ static bool limit_find_room(struct ticket *ticket)
     return fits;
 }
 
-/* Shows a refusal that has been counted, and remembers it. */
-static void limit_note_refusal(struct books *books, const struct ticket *ticket,
+/* Shows a refusal that has been counted, and remembers it. The tag comes from before the lock,
+ * which a new name's number needs. */
+static void limit_note_refusal(struct books *books, const struct ticket *ticket, uint32_t tag,
                                enum gpulimit_event_what what)
 {
     const struct ledger_entry entry = {.requested_bytes = ticket->bytes,
-                                       .tag = limit_tag(),
+                                       .tag = tag,
                                        .api = (uint16_t)ticket->api,
                                        .kind = (uint8_t)ticket->kind,
                                        .device = (uint8_t)ticket->device};
@@ -101,12 +102,13 @@ static void limit_note_refusal(struct books *books, const struct ticket *ticket,
 
 static void limit_count_denial(const struct ticket *ticket)
 {
+    uint32_t tag = limit_tag();
     struct books *books = books_lock();
     struct region_totals *totals = &books->ledger.totals[ticket->device];
     totals->denials++;
     totals->denied_bytes += ticket->bytes;
     totals->denied_mono_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
-    limit_note_refusal(books, ticket, GPULIMIT_EVENT_REFUSED);
+    limit_note_refusal(books, ticket, tag, GPULIMIT_EVENT_REFUSED);
     books_unlock();
 }
 
@@ -304,9 +306,10 @@ void limit_driver_refused(const struct ticket *ticket)
 {
     if (ticket->device >= BUDGET_DEVICES)
         return;
+    uint32_t tag = limit_tag();
     struct books *books = books_lock();
     books->ledger.totals[ticket->device].driver_denials++;
-    limit_note_refusal(books, ticket, GPULIMIT_EVENT_DRIVER_REFUSED);
+    limit_note_refusal(books, ticket, tag, GPULIMIT_EVENT_DRIVER_REFUSED);
     books_unlock();
     tell_driver_refusal(ticket);
 }

@@ -140,6 +140,22 @@ static void test_there_is_an_end_to_what_has_a_number(void **state)
     assert_int_not_equal(limit_stream(QUEUE_LEGACY_STREAM), 0);
 }
 
+static void test_a_name_that_has_no_number_yet_can_be_refused_under(void **state)
+{
+    struct ticket ticket;
+    struct gpulimit_event event;
+    (void)state;
+    tags_push(TAGS_OWN, "never allocated under");
+    assert_false(
+        limit_reserve(&ticket, GPULIMIT_KIND_LINEAR, 0, CONTEXT, API_cuMemAlloc_v2, MIB(2000)));
+    assert_int_equal(history_copy_events(&books_lock()->ledger.history, &event, 1), 1);
+    books_unlock();
+    assert_int_equal(event.what, GPULIMIT_EVENT_REFUSED);
+    assert_int_not_equal(event.tag, 0);
+    assert_int_equal(event.tag, limit_tag());
+    tags_pop(TAGS_OWN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +164,7 @@ int main(void)
         GATE(test_an_entry_that_is_put_back_keeps_them),
         GATE(test_streams_have_the_names_that_people_know),
         GATE(test_a_child_has_numbers_of_its_own),
+        GATE(test_a_name_that_has_no_number_yet_can_be_refused_under),
         GATE(test_there_is_an_end_to_what_has_a_number),
     };
     return cmocka_run_group_tests_name("limit_tags", tests, start, NULL);
