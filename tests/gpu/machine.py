@@ -138,7 +138,7 @@ def build(library):
 
 
 def compile_program(name, sources, cuda):
-    must([CC, '-std=gnu11', '-O2', '-D__CUDA_API_VERSION_INTERNAL', '-isystem', cuda, '-o', BUILD / name, *sources,
+    must([CC, '-std=gnu11', '-O2', '-g', '-D__CUDA_API_VERSION_INTERNAL', '-isystem', cuda, '-o', BUILD / name, *sources,
           '-ldl', '-lpthread'])
 
 
