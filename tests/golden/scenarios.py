@@ -1,0 +1,140 @@
+# The scenarios, by name: what is run and what is looked at. Their transcripts are NAME.txt.
+import os
+import sys
+
+
+def why_not(name):
+    """Why a scenario cannot be played here; None if it can."""
+    if name in OF_PYTHON and os.environ.get('PRELOAD_LIBRARY', '').count(':'):
+        return 'a library with a sanitizer cannot be preloaded into Python'
+    if name in OF_PYTHON and not (3, 9) <= sys.version_info[:2] <= (3, 14):
+        return 'this Python is none whose frames are read'
+    if name in OF_SYMBOLS and not os.environ.get('TOOLS_HAVE_SYMBOLS'):
+        return 'gpulimit-stat is built without libdw'
+    return None
+
+
+def words(stage):
+    """What gpulimit-stat says without any process: of itself, and of wrong command lines."""
+    stage.stat('--version')
+    stage.stat('--help')
+    stage.stat()
+    stage.stat('alocs')
+    stage.stat('--nonsense')
+    stage.stat('allocs --by colour')
+    stage.stat('allocs --min-size much')
+    stage.stat('--top 3')
+    stage.stat('-p 12x')
+    stage.stat('-p 999999991')
+    stage.stat('1 2 3')
+    stage.stat('0')
+    stage.stat('--ledger-dir /nonexistent')
+    stage.stat('hooks', lines=8)
+    stage.stat('hooks 1')
+    stage.stat('doctor -p 999999991')
+
+
+def python(stage):
+    """A training program in Python that is refused a batch, and who holds what."""
+    train = stage.start('train', 'train.py', GPU_LIMIT_MB='512')
+    stage.comment('who is there')
+    stage.stat()
+    stage.comment('who holds the memory')
+    stage.stat('allocs')
+    stage.stat('allocs --by python')
+    stage.stat('allocs --by size --top 2')
+    stage.stat('allocs --min-size 48M')
+    stage.stat('allocs --older-than 1d')
+    stage.stat('allocs -v')
+    stage.comment('and when it has freed its batch')
+    train.go_on()
+    stage.stat('allocs --by python -b')
+    train.end()
+
+
+def native(stage):
+    """A native program on two GPUs, in every form of the tables."""
+    solver = stage.start('solver', 'solver', GPU_LIMIT_MB='0=512M,1=256M', SIMGPU_DEVICES='2')
+    stage.environment['SIMGPU_DEVICES'] = '2'
+    stage.comment('who is there')
+    stage.stat()
+    stage.stat('-b -g 1')
+    stage.stat('-n')
+    stage.stat(f'-p {solver.pid} 0.1 2')
+    stage.comment('who holds the memory')
+    for key in 'site', 'python', 'api', 'kind', 'tag', 'thread', 'size':
+        stage.stat(f'allocs --by {key}')
+    stage.stat('allocs -g 0 -v')
+    stage.stat('allocs -l')
+    stage.stat('allocs -l -n -b')
+    stage.stat('allocs --top 1')
+    stage.json('--json', 'stat')
+    stage.json('--json --allocs -g 1', 'stat')
+    solver.end()
+
+
+def told(stage, what, command, **environment):
+    """A program's own words and the library's, to its end."""
+    stage.comment(what)
+    stage.start('pid', command, **environment).end()
+
+
+def messages(stage):
+    """What the library tells, and when."""
+    told(stage, 'refused, and later given as much', 'over_limit 100 300', GPU_LIMIT_MB='448')
+    told(stage, 'larger than the whole limit', 'over_limit 100 512', GPU_LIMIT_MB='256')
+    told(stage, 'the limit has no room for a context', 'over_limit', GPU_LIMIT_MB='32')
+    told(stage, 'the card is full below the limit', 'over_limit 100 512', GPU_LIMIT_MB='4096', SIMGPU_MEMORY_MB='400',
+         SIMGPU_STATE=str(stage.folder / 'small'))
+    told(stage, 'what the program asked for is counted', 'over_limit 100 300', GPU_LIMIT_MB='350',
+         GPU_LIMIT_COUNT='allocations')
+    told(stage, 'silent', 'over_limit 100 512', GPU_LIMIT_MB='256', GPU_LIMIT_VERBOSE='0')
+    told(stage, 'no limit', 'over_limit 100 512')
+    told(stage, 'a wrong setting', 'over_limit', GPU_LIMIT_MB='lots')
+    told(stage, 'another', 'over_limit', GPU_LIMIT_MB='256', GPU_LIMIT_STACKS='deep')
+    told(stage, 'with a banner', 'over_limit 100 100', GPU_LIMIT_MB='512', GPU_LIMIT_VERBOSE='2')
+    told(stage, 'with allocations', 'over_limit 250 100', GPU_LIMIT_MB='512', GPU_LIMIT_VERBOSE='3')
+    told(stage, 'no place for a ledger', 'over_limit 100 512', GPU_LIMIT_MB='256', GPU_LIMIT_VERBOSE='2',
+         GPU_LIMIT_DIR='/nonexistent')
+
+
+def stubborn(stage):
+    """Two hundred refusals: the first is explained, the others are told together."""
+    solver = stage.start('solver', 'solver stubborn', GPU_LIMIT_MB='256')
+    stage.stat()
+    solver.end()
+
+
+def ends(stage):
+    """Processes that have ended, and the doctor."""
+    stage.stat('doctor')
+    exited = stage.start('exited', 'over_limit 100 512', GPU_LIMIT_MB='256', GPU_LIMIT_VERBOSE='0')
+    exited.end()
+    killed = stage.start('killed', 'over_limit 100 512', GPU_LIMIT_MB='256', GPU_LIMIT_VERBOSE='0')
+    killed.kill()
+    live = stage.start('live', 'over_limit 100 512', GPU_LIMIT_MB='256', GPU_LIMIT_VERBOSE='0')
+    stage.comment('with those that have ended')
+    stage.stat()
+    stage.stat('-a')
+    stage.stat(f'-p {exited.pid}')
+    stage.stat(f'-a -p {killed.pid}')
+    stage.stat(f'allocs -a -p {killed.pid}')
+    stage.comment('the doctor')
+    stage.stat('doctor')
+    stage.stat(f'doctor -p {live.pid}')
+    stage.stat(f'doctor -p {killed.pid}')
+    stage.json(f'doctor --json -p {exited.pid},{live.pid}', 'doctor')
+    live.end()
+    stage.comment('a process without a limit')
+    free = stage.start('free', 'over_limit 100 512')
+    stage.stat()
+    stage.stat(f'doctor -p {free.pid}')
+    free.end()
+    stage.comment('a file that is no ledger')
+    (stage.ledgers / 'gpulimit.1.1').write_bytes(b'no ledger' * 1000)
+    stage.stat()
+    stage.stat('doctor')
+
+
+OF_PYTHON = ('python',)
+OF_SYMBOLS = ('ends', 'native')
