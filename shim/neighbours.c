@@ -69,20 +69,22 @@ static bool neighbours_read_header(int file, struct gpulimit_header *header)
            header->device_bytes == sizeof(struct gpulimit_device) && header->pid > 0;
 }
 
-/* Whether the writer lives. The lock says so in any pid namespace; programs that close all their
- * descriptors drop it unknowingly. *pid: its number. */
-static bool neighbours_is_live(int file, const struct gpulimit_header *header, int *pid)
+/* Whether the writer holds the lock that it holds for life, in whichever pid namespace. *pid: its
+ * number. */
+static bool neighbours_holds_lock(int file, const struct gpulimit_header *header, int *pid)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
-    *pid = header->pid;
-    if (header->ended_time_ns != 0)
+    if (fcntl(file, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK)
         return false;
-    if (fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK) {
-        if (lock.l_pid > 0)
-            *pid = lock.l_pid;
-        return true;
-    }
-    /* One of our own number is what we were before an exec, if not a stranger's. */
+    *pid = lock.l_pid > 0 ? lock.l_pid : header->pid;
+    return true;
+}
+
+/* Of a writer without the lock: whether nobody can tell if it still holds something. Its process
+ * runs; either that has closed all its descriptors, and with them the lock, or it has become
+ * another program, as we may have. */
+static bool neighbours_is_doubtful(const struct gpulimit_header *header)
+{
     return header->pid != getpid() && identity_runs(header);
 }
 
@@ -183,8 +185,10 @@ static bool neighbours_take_in(struct neighbours *found, int file, unsigned uid,
     struct neighbour one = {.uid = uid};
     if (!neighbours_read_header(file, &header))
         return false;
-    if (!neighbours_is_live(file, &header, &one.pid))
+    if (header.ended_time_ns != 0)
         return true;
+    if (!neighbours_holds_lock(file, &header, &one.pid))
+        return !neighbours_is_doubtful(&header);
     if (!neighbours_count(file, uuid, &one.bytes))
         return false;
     neighbours_copy_command(&header, one.command);
