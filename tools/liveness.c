@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -73,6 +74,35 @@ static bool liveness_is_same_process(int32_t pid, uint64_t start_ticks)
     return state != 'Z' && state != 'X' && ticks == start_ticks;
 }
 
+/* Whether a process has mapped a file of the ledger's name, which is like no other's; true where we
+ * may not look. */
+static bool liveness_has_mapped(int32_t pid, const char *ledger_path)
+{
+    const char *slash = strrchr(ledger_path, '/');
+    const char *name = slash ? slash + 1 : ledger_path;
+    bool has_mapped = false;
+    char path[32];
+    char *line = NULL;
+    size_t size = 0;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%" PRId32 "/maps", pid);
+    file = fopen(path, "re");
+    if (!file) {
+        return true;
+    }
+    while (!has_mapped && getline(&line, &size, file) > 0) {
+        const char *mapped = strrchr(line, '/');
+
+        /* A newline or " (deleted)" follows. */
+        has_mapped = mapped && strncmp(mapped + 1, name, strlen(name)) == 0 &&
+                     strchr(" \n", mapped[1 + strlen(name)]);
+    }
+    free(line);
+    fclose(file);
+    return has_mapped;
+}
+
 void liveness_find(int fd, struct gpulimit_ledger *ledger)
 {
     ledger->lock_pid = 0;
@@ -81,8 +111,10 @@ void liveness_find(int fd, struct gpulimit_ledger *ledger)
     } else if (liveness_holds_lock(fd, &ledger->lock_pid)) {
         ledger->state = GPULIMIT_STATE_LIVE;
     } else if (liveness_shares_our_pids(ledger) &&
-               liveness_is_same_process(ledger->pid, ledger->start_ticks)) {
-        /* It runs without the lock: programs that close every descriptor drop it unknowingly. */
+               liveness_is_same_process(ledger->pid, ledger->start_ticks) &&
+               liveness_has_mapped(ledger->pid, ledger->path)) {
+        /* It runs without the lock: programs that close every descriptor drop it unknowingly. One
+         * that has become another program by an exec has no mapping left, and holds nothing. */
         ledger->state = GPULIMIT_STATE_LIVE;
         ledger->lock_pid = ledger->pid;
     } else {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -342,4 +343,14 @@ int fixture_lock(const char *path)
 
     fixture_check(fd >= 0 && fcntl(fd, F_SETLK, &lock) == 0, path);
     return fd;
+}
+
+void *fixture_map(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    void *page = mmap(NULL, FIXTURE_PAGE, PROT_READ, MAP_SHARED, fd, 0);
+
+    fixture_check(fd >= 0 && page != MAP_FAILED, path);
+    close(fd);
+    return page;
 }

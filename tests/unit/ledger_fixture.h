@@ -31,6 +31,7 @@ struct fixture {
     uint32_t mark_count;
 };
 
+enum { FIXTURE_PAGE = 4096 };
 enum { FIXTURE_MODULES = 8, FIXTURE_TEXTS = 32, FIXTURE_SITES = 16 };
 enum { FIXTURE_TALLIES = 32, FIXTURE_EVENTS = 16, FIXTURE_MARKS = 16 };
 
@@ -90,5 +91,8 @@ void fixture_write(const struct fixture *fixture, const char *path);
 /* Locks the file as its writer does, in this process. Closing the descriptor, or any other of the
  * file, unlocks it. */
 int fixture_lock(const char *path);
+
+/* Maps the file's first page, as its writer does. Returns it, for munmap of FIXTURE_PAGE bytes. */
+void *fixture_map(const char *path);
 
 #endif

@@ -258,6 +258,7 @@ static void test_many_torn_records_do_not_hold_up_the_reader(void **state)
     struct timespec before;
     struct timespec after;
     struct fixture fixture;
+    void *page;
 
     (void)state;
     fixture_open(&fixture, 60);
@@ -267,9 +268,12 @@ static void test_many_torn_records_do_not_hold_up_the_reader(void **state)
     for (int slot = 0; slot < 8192; slot++) {
         entries[slot].sequence = 1;
     }
+    fixture_write(&fixture, test_path);
+    page = fixture_map(test_path);
     clock_gettime(CLOCK_MONOTONIC, &before);
     ledger = test_read(&fixture);
     clock_gettime(CLOCK_MONOTONIC, &after);
+    munmap(page, FIXTURE_PAGE);
 
     assert_int_equal(ledger->state, GPULIMIT_STATE_LIVE);
     assert_int_equal(ledger->entries_torn, 8192);

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,8 +35,10 @@ static void test_expect(enum gpulimit_state expected, int32_t lock_pid)
     gpulimit_reader_close(ledger);
 }
 
-/* A child that writes the ledger as its own, locks it if asked, and lives until it is killed. */
-static pid_t test_start_writer(bool is_locked)
+enum test_writer { LOCKED, MAPPED, NEITHER };
+
+/* A child that writes the ledger as its own, locks it or maps it, and lives until it is killed. */
+static pid_t test_start_writer(enum test_writer how)
 {
     int ready[2];
     char byte;
@@ -49,8 +52,10 @@ static pid_t test_start_writer(bool is_locked)
         fixture_open(&fixture, 60);
         fixture_set_identity(&fixture);
         fixture_write(&fixture, test_path);
-        if (is_locked) {
+        if (how == LOCKED) {
             fixture_lock(test_path);
+        } else if (how == MAPPED) {
+            fixture_map(test_path);
         }
         close(ready[1]);
         for (;;) {
@@ -79,7 +84,7 @@ static void test_write(uint64_t ended_time_ns, void (*change)(struct gpulimit_he
 
 static void test_lock_shows_life_in_any_namespace(void **state)
 {
-    pid_t child = test_start_writer(true);
+    pid_t child = test_start_writer(LOCKED);
     struct fixture fixture;
 
     (void)state;
@@ -95,7 +100,7 @@ static void test_lock_shows_life_in_any_namespace(void **state)
 
 static void test_identity_shows_life_without_a_lock(void **state)
 {
-    pid_t child = test_start_writer(false);
+    pid_t child = test_start_writer(MAPPED);
 
     (void)state;
     test_expect(GPULIMIT_STATE_LIVE, child);
@@ -104,9 +109,20 @@ static void test_identity_shows_life_without_a_lock(void **state)
     test_expect(GPULIMIT_STATE_STALE, 0);
 }
 
+/* Of the process that an exec has made of it, the number and the start are the same. */
+static void test_another_program_in_its_place_is_not_the_writer(void **state)
+{
+    pid_t child = test_start_writer(NEITHER);
+
+    (void)state;
+    test_expect(GPULIMIT_STATE_STALE, 0);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
 static void test_zombie_is_stale(void **state)
 {
-    pid_t child = test_start_writer(false);
+    pid_t child = test_start_writer(MAPPED);
     siginfo_t info;
 
     (void)state;
@@ -156,10 +172,14 @@ static void test_pid_of_another_boot_or_namespace_is_stale(void **state)
 
 static void test_brackets_and_blanks_in_the_name_do_not_confuse(void **state)
 {
+    void *page;
+
     (void)state;
     assert_int_equal(prctl(PR_SET_NAME, "a) Z 1 (b) ", 0, 0, 0), 0);
     test_write(0, NULL);
+    page = fixture_map(test_path);
     test_expect(GPULIMIT_STATE_LIVE, getpid());
+    munmap(page, FIXTURE_PAGE);
 }
 
 static int test_set_up(void **state)
@@ -182,6 +202,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lock_shows_life_in_any_namespace),
         cmocka_unit_test(test_identity_shows_life_without_a_lock),
+        cmocka_unit_test(test_another_program_in_its_place_is_not_the_writer),
         cmocka_unit_test(test_zombie_is_stale),
         cmocka_unit_test(test_the_writers_word_counts_most),
         cmocka_unit_test(test_reused_pid_is_stale),
