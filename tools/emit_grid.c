@@ -105,6 +105,18 @@ void grid_add_difference(struct grid *grid, int64_t bytes)
     grid_add_text(grid, cell, NULL);
 }
 
+void grid_add_change(struct grid *grid, uint64_t before, uint64_t after)
+{
+    char cell[1 + TEXT_CELL_BYTES] = "0";
+
+    if (before != after) {
+        cell[0] = after > before ? '+' : '-';
+        text_print_bytes(after > before ? after - before : before - after, grid->style->is_exact,
+                         cell + 1);
+    }
+    grid_add_text(grid, cell, NULL);
+}
+
 void grid_add_age(struct grid *grid, uint64_t seconds)
 {
     char cell[TEXT_CELL_BYTES];

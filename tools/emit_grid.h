@@ -47,7 +47,8 @@ void grid_add_text(struct grid *grid, const char *text, const char *color);
 void grid_add_foreign(struct grid *grid, const char *text);
 void grid_add_number(struct grid *grid, uint64_t number, const char *color);
 void grid_add_bytes(struct grid *grid, uint64_t bytes);
-void grid_add_difference(struct grid *grid, int64_t bytes); /* below 0: "-2M" */
+void grid_add_difference(struct grid *grid, int64_t bytes);               /* below 0: "-2M" */
+void grid_add_change(struct grid *grid, uint64_t before, uint64_t after); /* "+2M", "-2M", "0" */
 void grid_add_age(struct grid *grid, uint64_t seconds);
 void grid_add_address(struct grid *grid, uint64_t address);
 

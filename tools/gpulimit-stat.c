@@ -14,6 +14,7 @@
 #include "emit_json.h"
 #include "emit_table.h"
 #include "options.h"
+#include "report.h"
 #include "symbols.h"
 #include "ticks.h"
 #include "untracked.h"
@@ -277,6 +278,12 @@ static int stat_go(const struct options *options, const struct emit_style *style
     }
     if (options->verb == VERB_DOCTOR) {
         return stat_examine(options, style);
+    }
+    if (options->verb == VERB_REPORT) {
+        return report_run(options, style);
+    }
+    if (options->verb == VERB_CHECK) {
+        return report_run_check(options, style);
     }
     if (options->delay_ns > 0) {
         return stat_stream(options, *style);

@@ -41,6 +41,8 @@ static const char options_examples[] =
     "  gpulimit-stat 5                    the same every 5 seconds\n"
     "  gpulimit-stat allocs -p 4121       what process 4121 holds it with, and where it asked\n"
     "  gpulimit-stat doctor -p 4121       is it really under its limit?\n"
+    "  gpulimit-stat report -p 4121       what it held at most, when, and for whom; also once it ended\n"
+    "  gpulimit-stat check --peak-below 900M run.json     fails a test that needs more\n"
     "  gpulimit-stat -a --json            all there is, ended processes too, for a script\n";
 
 static const char options_columns[] =
@@ -67,7 +69,7 @@ static void options_print_help(void)
         char *whole = memory_print("%s%s%s", names, option_rows[i].argument[0] != '\0' ? " " : "",
                                    option_rows[i].argument);
 
-        printf("  %-25s%s\n", whole, option_rows[i].text);
+        printf("  %-24s %s\n", whole, option_rows[i].text);
         free(names);
         free(whole);
     }
@@ -112,6 +114,26 @@ static bool options_set(struct options *options, enum option_number option, cons
     case OPTION_VERBOSE:
         options->has_stacks = true;
         return true;
+    case OPTION_DIFF:
+        options->is_diff = true;
+        return true;
+    case OPTION_PEAK_BELOW:
+        options->check.has_peak = true;
+        return values_read_size("--peak-below", value, &options->check.peak_below_bytes);
+    case OPTION_MAX_DENIALS:
+        options->check.has_denials = true;
+        return values_read_whole("--max-denials", value, &options->check.max_denials);
+    case OPTION_MAX_LIVE:
+        options->check.has_live = true;
+        return values_read_size("--max-live-at-exit", value, &options->check.max_live_bytes);
+    case OPTION_COMPARE:
+        options->check.base_path = value;
+        return true;
+    case OPTION_TOLERANCE:
+        return values_read_percent("--tolerance", value, &options->check.tolerance);
+    case OPTION_JUNIT:
+        options->check.junit_path = value;
+        return true;
     case OPTION_COLOR:
         return values_read_color(value, &options->color);
     case OPTION_LEDGER_DIR:
@@ -150,6 +172,19 @@ static bool options_set_verb(struct options *options, const char *word)
     return false;
 }
 
+/* What report and check are about, if not processes. */
+static bool options_set_files(struct options *options, char **words)
+{
+    for (; *words; words++) {
+        if (options->file_count == sizeof(options->files) / sizeof(options->files[0])) {
+            values_complain("one word too many, '%s'", *words);
+            return false;
+        }
+        options->files[options->file_count++] = *words;
+    }
+    return true;
+}
+
 /* [VERB] [DELAY [COUNT]]: no verb begins with a digit. */
 static bool options_set_words(struct options *options, char **words)
 {
@@ -157,6 +192,9 @@ static bool options_set_words(struct options *options, char **words)
         if (!options_set_verb(options, *words++)) {
             return false;
         }
+    }
+    if (options->verb == VERB_REPORT || options->verb == VERB_CHECK) {
+        return options_set_files(options, words);
     }
     if (*words && (options->verb == VERB_HOOKS || options->verb == VERB_DOCTOR)) {
         values_complain("%s takes no further words, '%s'", verb_rows[options->verb].name, *words);
@@ -175,8 +213,73 @@ static bool options_set_words(struct options *options, char **words)
     return true;
 }
 
+static bool options_fit_report(const struct options *options)
+{
+    size_t wanted = options->is_diff ? 2 : 1;
+
+    if (options->is_diff && (options->file_count != 2 || options->is_json)) {
+        values_complain("--diff compares two files, for people (example: report a.json b.json "
+                        "--diff)");
+        return false;
+    }
+    if ((options->filter.pid_count > 0) == (options->file_count > 0) ||
+        options->file_count > wanted) {
+        values_complain("report is about processes, -p, or about a file (example: report -p 4121)");
+        return false;
+    }
+    if (options->is_json && options->filter.pid_count > 1) {
+        values_complain("with --json, report is about one process");
+        return false;
+    }
+    return true;
+}
+
+static bool options_fit_check(const struct options *options)
+{
+    const struct check_request *check = &options->check;
+
+    if (options->filter.pid_count + options->file_count != 1) {
+        values_complain("check is about one process, -p, or one file (example: check "
+                        "--max-denials 0 run.json)");
+        return false;
+    }
+    if (!check->has_peak && !check->has_denials && !check->has_live && !check->base_path) {
+        values_complain("check what? (--peak-below, --max-denials, --max-live-at-exit, "
+                        "--compare)");
+        return false;
+    }
+    if (check->tolerance > 0 && !check->base_path) {
+        values_complain("--tolerance goes with --compare");
+        return false;
+    }
+    return true;
+}
+
+/* Options of one verb that another would pass over in silence, although somebody counts on them. */
+static bool options_fit_verb(const struct options *options)
+{
+    const struct check_request *check = &options->check;
+
+    if (options->is_diff && options->verb != VERB_REPORT) {
+        values_complain("--diff goes with report");
+        return false;
+    }
+    if (options->verb != VERB_CHECK &&
+        (check->has_peak || check->has_denials || check->has_live || check->base_path ||
+         check->tolerance > 0 || check->junit_path)) {
+        values_complain("assertions go with check (example: check --max-denials 0 run.json)");
+        return false;
+    }
+    return true;
+}
+
 static bool options_fit_together(const struct options *options)
 {
+    if (!options_fit_verb(options) ||
+        (options->verb == VERB_REPORT && !options_fit_report(options)) ||
+        (options->verb == VERB_CHECK && !options_fit_check(options))) {
+        return false;
+    }
     if (options->has_allocations && !options->is_json) {
         values_complain("--allocs goes with --json; for a table: gpulimit-stat allocs");
         return false;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "check.h"
 #include "groups.h"
 #include "view.h"
 
@@ -29,7 +30,11 @@ struct options {
     bool has_allocations; /* --allocs */
     bool is_bytes;
     bool has_headings;
-    bool has_stacks; /* --verbose */
+    bool has_stacks;      /* --verbose */
+    const char *files[2]; /* report, check: what they are about, if not processes */
+    size_t file_count;
+    bool is_diff;
+    struct check_request check;
     enum color color;
     uint64_t delay_ns; /* 0: once */
     uint64_t count;    /* with a delay: ticks; 0 for ever */

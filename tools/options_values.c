@@ -175,6 +175,29 @@ bool values_read_count(const char *name, const char *word, uint64_t *count)
     return true;
 }
 
+bool values_read_whole(const char *name, const char *word, uint64_t *number)
+{
+    if (!values_read_number(word, UINT32_MAX, number)) {
+        values_complain("%s is a number from 0, not '%s'", name, word);
+        return false;
+    }
+    return true;
+}
+
+bool values_read_percent(const char *name, const char *word, uint64_t *hundredths)
+{
+    char *end;
+    double percent = strtod(word, &end);
+
+    if (word[strspn(word, "0123456789.")] != *end || !values_is_number(word) || !(percent <= 1e6) ||
+        strcmp(end, *end == '%' ? "%" : "") != 0) {
+        values_complain("%s is a number of per cent such as 5%% or 0.5%%, not '%s'", name, word);
+        return false;
+    }
+    *hundredths = (uint64_t)(percent * (double)CHECK_PERCENT + 0.5);
+    return true;
+}
+
 bool values_read_size(const char *name, const char *word, uint64_t *bytes)
 {
     static const char units[] = "BKMGT";
@@ -183,7 +206,7 @@ bool values_read_size(const char *name, const char *word, uint64_t *bytes)
     const char *unit = *end == '\0' ? units : strchr(units, *end);
 
     if (word[strspn(word, "0123456789.")] != *end || !values_is_number(word) || !unit ||
-        (*end != '\0' && end[1] != '\0')) {
+        (*end != '\0' && end[1] != '\0' && (*end == 'B' || strcmp(end + 1, "iB") != 0))) {
         values_complain("%s is a size such as 4096, 64K or 1.5G, not '%s'", name, word);
         return false;
     }

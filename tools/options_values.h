@@ -32,7 +32,13 @@ bool values_read_color(const char *word, enum color *color);
 /* A number from 1; `name` is what the complaint calls it. */
 bool values_read_count(const char *name, const char *word, uint64_t *count);
 
-/* Bytes: "4096", "64K", "1M", "1.5G". */
+/* A number from 0, likewise. */
+bool values_read_whole(const char *name, const char *word, uint64_t *number);
+
+/* "5%" or "5", in hundredths of a per cent. */
+bool values_read_percent(const char *name, const char *word, uint64_t *hundredths);
+
+/* Bytes: "4096", "64K", "1M", "1.5G", "900MiB". */
 bool values_read_size(const char *name, const char *word, uint64_t *bytes);
 
 /* Whole seconds: "90", "90s", "10m", "2h", "1d". */
