@@ -163,6 +163,15 @@ static void refusal_add_card(struct text *text, const struct refusal *refusal)
                         : " free: without the limit it would not fit either.\n");
 }
 
+/* Whether the same limit would let it pass if it did not count overhead. */
+static bool refusal_fits_uncounted(const struct refusal *refusal)
+{
+    uint64_t allocated = refusal->holders.used_bytes - refusal->holders.overhead_bytes;
+    return refusal_is_overhead(refusal) ||
+           (refusal_overhead_is_too_much(refusal) && allocated <= refusal->limit_bytes &&
+            refusal->need_bytes <= refusal->limit_bytes - allocated);
+}
+
 /* The smallest limit that would have let the request pass, as a value to copy. */
 static void refusal_add_advice(struct text *text, const struct refusal *refusal)
 {
@@ -179,7 +188,7 @@ static void refusal_add_advice(struct text *text, const struct refusal *refusal)
     text_add(text, "To let it pass, set GPU_LIMIT_MB to ");
     text_add_number(text, need / (1024 * 1024) + (need % (1024 * 1024) != 0));
     text_add(text, " or more");
-    if (refusal_is_overhead(refusal) || refusal_overhead_is_too_much(refusal))
+    if (refusal_fits_uncounted(refusal))
         text_add(text, ", or GPU_LIMIT_COUNT=allocations, which counts what the program allocates "
                        "and nothing else");
     if (refusal_words[refusal->what].ask_less) {

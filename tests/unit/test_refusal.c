@@ -203,6 +203,24 @@ static void test_overhead_that_leaves_too_little_is_named_as_the_cause(void **st
                 "the program allocates and nothing else, or ask for less (a smaller batch).\n");
 }
 
+static void test_overhead_that_would_make_no_room_uncounted_is_no_way_out(void **state)
+{
+    struct refusal refusal = of_little();
+    struct text text;
+    (void)state;
+    refusal.holders = (struct limit_holders){0};
+    limit_holders_add(&refusal.holders, "cuMemAlloc, cuMemAllocPitch", MIB(300), 3);
+    limit_holders_add_overhead(&refusal.holders, MIB(618));
+    refusal_explain(&text, &refusal); /* of 512 MiB: 724 of 1024 are left to allocations */
+    assert_non_null(strstr(text_string(&text), "or GPU_LIMIT_COUNT=allocations, which counts"));
+    limit_holders_add(&refusal.holders, "cuMemAllocManaged", MIB(213), 1);
+    refusal_explain(&text, &refusal); /* 511 */
+    assert_non_null(strstr(text_string(&text),
+                           "gpulimit:   Freeing memory cannot help, as overhead stays. To let it "
+                           "pass, set GPU_LIMIT_MB to 1643 or more, or ask for less (a smaller "
+                           "batch).\n"));
+}
+
 static void test_a_stream_that_brought_the_device_over_its_limit_needs_no_size(void **state)
 {
     struct refusal refusal = of_little();
@@ -298,6 +316,7 @@ int main(void)
         cmocka_unit_test(test_a_setting_is_not_made_smaller_by_a_smaller_batch),
         cmocka_unit_test(test_a_context_that_is_too_large_has_two_ways_out),
         cmocka_unit_test(test_overhead_that_leaves_too_little_is_named_as_the_cause),
+        cmocka_unit_test(test_overhead_that_would_make_no_room_uncounted_is_no_way_out),
         cmocka_unit_test(test_a_stream_that_brought_the_device_over_its_limit_needs_no_size),
         cmocka_unit_test(test_a_device_that_is_not_named_has_no_larger_limit_to_offer),
         cmocka_unit_test(test_no_limit_could_be_large_enough_for_a_size_that_wraps),
