@@ -21,6 +21,7 @@ PIDS = [r'process %s', r'pid %s', r'-p %s', r'(?<=>),%s', r'gpulimit\.%s\.', r'o
 TEXTS = [
     (r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z', '<time>'),
     (r'\b\d\d:\d\d:\d\d\b', '<hh:mm:ss>'),
+    (r'\b\d+\.\d s\b', '<seconds> s'),
     (r'\+0x[0-9a-f]+', '+<offset>'),
     (r'python3\.\d+', 'python3'),
     (r'(gpulimit\.<\w+>)\.\d+', r'\1.<time>'),
@@ -145,8 +146,8 @@ class Normal:
 
 
 OTHERS = '        <frames of others>'
-JSON_WORDS = {'uid': '<uid>', 'age_seconds': '<age>', 'oldest_age_seconds': '<age>', 'address': '<address>',
-              'offset': '<offset>', 'build_id': '<build-id>', 'generated_time': '<time>'}
+JSON_WORDS = {'uid': '<uid>', 'age_seconds': '<age>', 'oldest_age_seconds': '<age>', 'after_seconds': '<seconds>',
+              'address': '<address>', 'offset': '<offset>', 'build_id': '<build-id>', 'generated_time': '<time>'}
 
 
 def _is_own(frame):

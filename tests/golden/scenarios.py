@@ -98,6 +98,13 @@ def messages(stage):
          GPU_LIMIT_DIR='/nonexistent')
 
 
+def reports(stage):
+    """What is left of a run: the library's report at its end."""
+    train = stage.start('train', 'train.py', GPU_LIMIT_MB='512', GPU_LIMIT_REPORT='stderr')
+    train.end()
+    told(stage, 'nothing was refused, and there is no limit', 'train.py 64', GPU_LIMIT_REPORT='stderr')
+
+
 def stubborn(stage):
     """Two hundred refusals: the first is explained, the others are told together."""
     solver = stage.start('solver', 'solver stubborn', GPU_LIMIT_MB='256')
@@ -136,5 +143,5 @@ def ends(stage):
     stage.stat('doctor')
 
 
-OF_PYTHON = ('python',)
+OF_PYTHON = ('python', 'reports')
 OF_SYMBOLS = ('ends', 'native')

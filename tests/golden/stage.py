@@ -146,10 +146,18 @@ class Stage:
         """The same, in JSON, held against docs/schemas/NAME.schema.json."""
         words = ['gpulimit-stat'] + words.split()
         status, text = self._run(words)
+        self._told(words, status, self._valid(text, name))
+
+    def file(self, path, name):
+        """What a file has, which is JSON likewise."""
+        self.say(f'\n$ cat {self.normal.text(str(path))}')
+        self.say(self._valid(path.read_text(encoding='utf-8'), name).rstrip('\n'))
+
+    def _valid(self, text, name):
         with open(HERE.parent.parent / 'docs' / 'schemas' / f'{name}.schema.json', encoding='utf-8') as file:
             rules = json_of(file.read())
         wrong = [line for value in schema.documents(text) for line in schema.complaints(rules, value, True)]
-        self._told(words, status, '\n'.join(wrong) or self.normal.json(text))
+        return '\n'.join(wrong) or self.normal.json(text)
 
     def text(self):
         return '\n'.join(self.lines) + '\n'
