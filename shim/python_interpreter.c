@@ -6,9 +6,9 @@
  */
 #include "python_interpreter.h"
 
+#include "listing.h"
 #include "loaded.h"
 
-#include <pthread.h>
 #include <string.h>
 
 enum { INTERPRETER_SLOTS = 8, INTERPRETER_NONE = INTERPRETER_SLOTS };
@@ -114,31 +114,9 @@ static unsigned interpreter_keep(const struct python_interpreter *found)
     return INTERPRETER_NONE;
 }
 
-/* The loader's list has a lock of its own that a fork leaves to the child as it is (measured, glibc
- * 2.36): held, if another thread was in it, and then the child hangs at its next dlopen. So forks
- * wait until nobody of ours is in there. */
-static pthread_mutex_t interpreter_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static void interpreter_lock_list(void)
-{
-    pthread_mutex_lock(&interpreter_lock);
-}
-
-static void interpreter_unlock_list(void)
-{
-    pthread_mutex_unlock(&interpreter_lock);
-}
-
-static void interpreter_arrange_for_forks(void)
-{
-    pthread_atfork(interpreter_lock_list, interpreter_unlock_list, interpreter_unlock_list);
-}
-
 const struct python_interpreter *python_interpreter_find(_Atomic int **trust)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, interpreter_arrange_for_forks);
-    interpreter_lock_list();
+    listing_lock();
     struct loaded_counts counts = loaded_count();
     uint64_t seen = atomic_load_explicit(&interpreter_seen, memory_order_acquire);
     unsigned slot = (unsigned)(seen & 0xff);
@@ -149,7 +127,7 @@ const struct python_interpreter *python_interpreter_find(_Atomic int **trust)
         count = slot == INTERPRETER_NONE ? counts.added : counts.removed;
         atomic_store_explicit(&interpreter_seen, (count + 1) << 8 | slot, memory_order_release);
     }
-    interpreter_unlock_list();
+    listing_unlock();
     if (slot == INTERPRETER_NONE)
         return NULL;
     *trust = &interpreter_slots[slot].trust;
