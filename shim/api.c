@@ -7,4 +7,6 @@
 const char *const api_names[APIS] = {
 #define HOOK(_symbol, _pfn, _room, _role, _text) #_symbol,
 #include "gpulimit/tbl/hooks.def"
+#define RUNTIME(_symbol, _text) #_symbol,
+#include "gpulimit/tbl/runtime.def"
 };

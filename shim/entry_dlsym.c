@@ -11,41 +11,21 @@
  */
 #include "hooks.h"
 #include "loaded.h"
+#include "loader.h"
 #include "unknown.h"
 
 #include <dlfcn.h>
-
-typedef void *(*dlsym_function)(void *handle, const char *name);
-typedef void *(*dlvsym_function)(void *handle, const char *name, const char *version);
 
 struct dlsym_verdict {
     void *address;
     long is_decided; /* 0: jump to the next dlsym */
 };
 
-/* Referred to by the assembly below. Threads that come at once store the same values. */
-__attribute__((visibility("hidden"))) dlsym_function dlsym_next;
-__attribute__((visibility("hidden"))) dlvsym_function dlvsym_next;
-
-struct dlsym_verdict dlsym_decide(void *handle, const char *name);
-struct dlsym_verdict dlvsym_decide(void *handle, const char *name, const char *version);
-
-/* Our own exports are the first dlsym in the process, so libc's has to be found by hand; asked from
- * here, it knows the next one after us: libc's again, or that of another preloaded library. */
-static void dlsym_find_next(void)
-{
-    struct loaded_object libc;
-    if (!loaded_find_early("libc.so.6", &libc))
-        return;
-    dlsym_function ask = (dlsym_function)loaded_find_symbol(&libc, "dlsym");
-    if (!ask && loaded_find_early("libdl.so.2", &libc)) /* before glibc 2.34 */
-        ask = (dlsym_function)loaded_find_symbol(&libc, "dlsym");
-    if (!ask)
-        return;
-    __atomic_store_n(&dlvsym_next, (dlvsym_function)ask(RTLD_NEXT, "dlvsym"), __ATOMIC_RELAXED);
-    /* Last, with release: whoever sees this one sees both. */
-    __atomic_store_n(&dlsym_next, (dlsym_function)ask(RTLD_NEXT, "dlsym"), __ATOMIC_RELEASE);
-}
+/* Called by the assembly below; caller is who called dlsym. */
+struct dlsym_verdict dlsym_decide(void *handle, const char *name, const char *unused,
+                                  const void *caller);
+struct dlsym_verdict dlvsym_decide(void *handle, const char *name, const char *version,
+                                   const void *caller);
 
 /* What a look-up that found an address for a hook's name is to answer. */
 static struct dlsym_verdict dlsym_answer(enum api api, void *found)
@@ -56,7 +36,7 @@ static struct dlsym_verdict dlsym_answer(enum api api, void *found)
     if (is_ours && real_is_absent(hooks_drivers(api)))
         /* A search of everything found our export, but its library has no such function or is not
          * there. Say so as the loader would: by an empty answer, with its own error behind it. */
-        return (struct dlsym_verdict){dlsym_next(RTLD_NEXT, api_names[api]), 1};
+        return (struct dlsym_verdict){loader_dlsym(RTLD_NEXT, api_names[api]), 1};
     if (is_drivers || is_ours)
         return (struct dlsym_verdict){(void *)hooks_ours(api), 1};
     return (struct dlsym_verdict){0};
@@ -72,27 +52,70 @@ static struct dlsym_verdict dlsym_pass(const char *name)
     return (struct dlsym_verdict){0};
 }
 
-struct dlsym_verdict dlsym_decide(void *handle, const char *name)
+/* As the loader would look a name up, version NULL: of any. */
+static void *dlsym_look(void *handle, const char *name, const char *version)
 {
-    if (!__atomic_load_n(&dlsym_next, __ATOMIC_ACQUIRE))
-        dlsym_find_next();
-    /* RTLD_NEXT means "after me" and is for the loader alone to answer. */
-    enum api api = name && handle != RTLD_NEXT ? hooks_find_name(name) : APIS;
-    if (api == APIS)
-        return dlsym_pass(name);
-    hooks_ready(api);
-    return dlsym_answer(api, dlsym_next(handle, name));
+    return version ? loader_dlvsym(handle, name, version) : loader_dlsym(handle, name);
 }
 
-struct dlsym_verdict dlvsym_decide(void *handle, const char *name, const char *version)
+/* Whether RTLD_NEXT means our label to a caller: only what stands before this library in the
+ * loader's order, the program above all, comes to us first. Those objects are never unloaded. */
+static bool dlsym_is_ours_next(const struct link_map *caller, const char *name)
 {
-    if (!__atomic_load_n(&dlsym_next, __ATOMIC_ACQUIRE))
-        dlsym_find_next();
-    enum api api = name && handle != RTLD_NEXT ? hooks_find_name(name) : APIS;
-    if (api == APIS)
+    const struct link_map *map = loader_map_of((const void *)_DYNAMIC);
+    struct loaded_object object;
+    while (map && (map = map->l_prev) && map != caller) {
+        const struct loaded_place place = {map->l_addr, map->l_ld, map->l_name};
+        if (map->l_ld && loaded_read_place(&place, &object) && loaded_find_symbol(&object, name))
+            return false; /* that one comes first */
+    }
+    return map != NULL;
+}
+
+/* A function of the CUDA runtime: programs look it up to see whether there is a runtime, and to
+ * call this one and no other. Where our label would be found, the answer is what there would be
+ * without us: behind us in the global scope, or in the caller's own. */
+static struct dlsym_verdict dlsym_runtime(void *handle, const char *name, const char *version,
+                                          const void *caller)
+{
+    const struct link_map *map = NULL;
+    if (handle == RTLD_NEXT || handle == RTLD_DEFAULT)
+        map = loader_map_of((const char *)caller - 1);
+    if (handle == RTLD_NEXT ? !dlsym_is_ours_next(map, name)
+                            : !loader_is_own(dlsym_look(handle, name, version)))
+        return (struct dlsym_verdict){0};
+    void *address = dlsym_look(RTLD_NEXT, name, version);
+    /* The program's own scope is the global one, in which we are. */
+    if (!address && handle == RTLD_DEFAULT && map && map->l_prev)
+        address = dlsym_look((void *)(uintptr_t)map, name, version);
+    return (struct dlsym_verdict){address, 1};
+}
+
+static struct dlsym_verdict dlsym_decide_any(void *handle, const char *name, const char *version,
+                                             const void *caller)
+{
+    loader_ready();
+    enum api api = name ? hooks_find_name(name) : APIS;
+    if (api < APIS && api >= API_HOOKS)
+        return dlsym_runtime(handle, name, version, caller);
+    /* RTLD_NEXT means "after me" and is for the loader alone to answer. */
+    if (api == APIS || handle == RTLD_NEXT)
         return dlsym_pass(name);
     hooks_ready(api);
-    return dlsym_answer(api, dlvsym_next(handle, name, version));
+    return dlsym_answer(api, dlsym_look(handle, name, version));
+}
+
+struct dlsym_verdict dlsym_decide(void *handle, const char *name, const char *unused,
+                                  const void *caller)
+{
+    (void)unused;
+    return dlsym_decide_any(handle, name, NULL, caller);
+}
+
+struct dlsym_verdict dlvsym_decide(void *handle, const char *name, const char *version,
+                                   const void *caller)
+{
+    return dlsym_decide_any(handle, name, version, caller);
 }
 
 #if defined(__x86_64__)
@@ -110,6 +133,7 @@ struct dlsym_verdict dlvsym_decide(void *handle, const char *name, const char *v
             "    .cfi_adjust_cfa_offset 8\n"                                                       \
             "    pushq %rdx\n"                                                                     \
             "    .cfi_adjust_cfa_offset 8\n"                                                       \
+            "    movq 24(%rsp), %rcx\n" /* where the caller goes on */                             \
             "    call " #_name "_decide\n"                                                         \
             "    movq %rdx, %rcx\n"                                                                \
             "    popq %rdx\n"                                                                      \
@@ -121,7 +145,7 @@ struct dlsym_verdict dlvsym_decide(void *handle, const char *name, const char *v
             "    testq %rcx, %rcx\n"                                                               \
             "    jz 1f\n"                                                                          \
             "    ret\n"                                                                            \
-            "1:  jmp *" #_name "_next(%rip)\n"                                                     \
+            "1:  jmp *loader_" #_name "(%rip)\n"                                                   \
             ".cfi_endproc\n"                                                                       \
             ".size " #_name ", . - " #_name "\n")
 

@@ -13,7 +13,7 @@
 
 real_function hooks_ours(enum api api)
 {
-    static const real_function ours[APIS] = {
+    static const real_function ours[API_HOOKS] = {
 #define HOOK(_symbol, _pfn, _room, _role, _text) (real_function) _symbol,
 #include "gpulimit/tbl/hooks.def"
     };
@@ -27,6 +27,8 @@ real_function hooks_drivers(enum api api)
     case API_##_symbol:                                                                            \
         return (real_function)real._symbol;
 #include "gpulimit/tbl/hooks.def"
+#define RUNTIME(_symbol, _text) case API_##_symbol:
+#include "gpulimit/tbl/runtime.def"
     case APIS:
         break;
     }
@@ -62,7 +64,7 @@ real_function hooks_replace(real_function address)
 {
     if (real_is_absent(address))
         return address;
-    for (enum api api = 0; api < APIS; api++) {
+    for (enum api api = 0; api < API_HOOKS; api++) {
         if (hooks_drivers(api) == address)
             return hooks_ours(api);
     }

@@ -11,7 +11,8 @@
 #include "api.h"
 #include "real.h"
 
-/* Returns the number of the hook with a name, or APIS. */
+/* Returns the number of the hook or of the runtime's function with a name, or APIS. The functions
+ * below are for hooks alone: what is below API_HOOKS. */
 enum api hooks_find_name(const char *name);
 
 /* Returns our function of a hook, and the driver's or NVML's; the latter is an absent one

@@ -5,6 +5,7 @@
 #include "limit.h"
 
 #include "clock.h"
+#include "guard.h"
 #include "limit_books.h"
 #include "limit_overhead.h"
 #include "limit_pools.h"
@@ -124,8 +125,8 @@ static void limit_refuse(const struct ticket *ticket)
 bool limit_reserve(struct ticket *ticket, enum gpulimit_kind kind, unsigned device, uint64_t owner,
                    enum api api, uint64_t bytes)
 {
-    *ticket =
-        (struct ticket){.kind = kind, .api = api, .device = device, .owner = owner, .bytes = bytes};
+    *ticket = (struct ticket){
+        .kind = kind, .api = guard_name(api), .device = device, .owner = owner, .bytes = bytes};
     return limit_reserve_ticket(ticket);
 }
 

@@ -5,6 +5,7 @@
 #include "limit_overhead.h"
 
 #include "clock.h"
+#include "guard.h"
 #include "limit_books.h"
 #include "limit_pools.h"
 #include "tell.h"
@@ -199,7 +200,7 @@ bool limit_is_over(unsigned device)
 bool limit_reserve_overhead(struct ticket *ticket, enum limit_what what, unsigned device,
                             enum api api, uint64_t bytes)
 {
-    *ticket = (struct ticket){.api = api, .what = what, .device = device};
+    *ticket = (struct ticket){.api = guard_name(api), .what = what, .device = device};
     if (!limit_counts_overhead())
         return true;
     if (bytes > 0) {

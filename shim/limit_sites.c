@@ -111,7 +111,7 @@ uint32_t limit_site(uint64_t bytes)
     int saved = errno;
     if (bytes < config->stacks_min_bytes) {
         stack.native_count = config->has_native_stacks;
-        stack.native[0] = (uint64_t)(uintptr_t)guard_caller;
+        stack.native[0] = (uint64_t)(uintptr_t)guard_asker();
     } else {
         if (config->has_native_stacks)
             stack.native_count = native_frames(stack.native, SITES_NATIVE);

@@ -29,7 +29,7 @@ static const void *loaded_pointer(ElfW(Addr) base, ElfW(Addr) value)
 static bool loaded_read(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const char *soname,
                         struct loaded_object *object)
 {
-    struct loaded_object found = {.base = base};
+    struct loaded_object found = {.base = base, .dynamic = dynamic};
     ElfW(Addr) name = 0;
     bool has_name = false;
     for (; dynamic->d_tag != DT_NULL; dynamic++) {
@@ -45,11 +45,15 @@ static bool loaded_read(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const char *
         } else if (dynamic->d_tag == DT_SONAME) {
             name = dynamic->d_un.d_val;
             has_name = true;
+        } else if (dynamic->d_tag == DT_VERDEF) {
+            found.has_versions = true;
         }
     }
     if (!found.strings || !found.symbols)
         return false;
-    if (soname && !(has_name && loaded_is_name(found.strings + name, soname)))
+    if (has_name)
+        found.soname = found.strings + name;
+    if (soname && !(has_name && loaded_is_name(found.soname, soname)))
         return false;
     *object = found;
     return true;
@@ -122,6 +126,52 @@ void loaded_each(bool (*visit)(const struct loaded_object *object, void *argumen
 {
     struct loaded_visitor visitor = {.visit = visit, .argument = argument};
     dl_iterate_phdr(loaded_visit_any, &visitor);
+}
+
+struct loaded_place_search {
+    uint64_t address;
+    struct loaded_place *place;
+};
+
+static int loaded_visit_place(struct dl_phdr_info *info, size_t size, void *argument)
+{
+    const struct loaded_place_search *search = argument;
+    struct loaded_place found = {.base = info->dlpi_addr, .name = info->dlpi_name};
+    uint64_t offset = search->address - info->dlpi_addr;
+    bool is_it = false;
+    (void)size;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        if (header->p_type == PT_DYNAMIC)
+            found.dynamic = (const void *)(info->dlpi_addr + header->p_vaddr);
+        else if (header->p_type == PT_LOAD)
+            is_it |= offset >= header->p_vaddr && offset - header->p_vaddr < header->p_memsz;
+    }
+    if (is_it)
+        *search->place = found;
+    return is_it;
+}
+
+bool loaded_find_place(uint64_t address, struct loaded_place *place)
+{
+    struct loaded_place_search search = {.address = address, .place = place};
+    place->dynamic = NULL;
+    dl_iterate_phdr(loaded_visit_place, &search);
+    return place->dynamic != NULL;
+}
+
+bool loaded_read_place(const struct loaded_place *place, struct loaded_object *object)
+{
+    return loaded_read(place->base, place->dynamic, NULL, object);
+}
+
+bool loaded_needs(const struct loaded_object *object, const char *soname)
+{
+    for (const ElfW(Dyn) *at = object->dynamic; at->d_tag != DT_NULL; at++) {
+        if (at->d_tag == DT_NEEDED && loaded_is_name(object->strings + at->d_un.d_val, soname))
+            return true;
+    }
+    return false;
 }
 
 static int loaded_visit_counts(struct dl_phdr_info *info, size_t size, void *argument)

@@ -19,6 +19,9 @@ struct loaded_object {
     const char *strings;
     const uint32_t *gnu_hash;
     const uint32_t *sysv_hash;
+    const ElfW(Dyn) * dynamic;
+    const char *soname; /* NULL: it has none */
+    bool has_versions;  /* of symbols of its own */
 };
 
 /* Whether two names are the same. Not strcmp: a sanitizer's or another preloaded library's own may
@@ -38,6 +41,23 @@ bool loaded_find_early(const char *soname, struct loaded_object *object);
 
 /* Finds any loaded object, the first of that name. */
 bool loaded_find_object(const char *soname, struct loaded_object *object);
+
+/* Where an object lies and how the loader calls it (the main program: ""). It stands until the
+ * object is unloaded. */
+struct loaded_place {
+    ElfW(Addr) base;
+    const ElfW(Dyn) * dynamic;
+    const char *name;
+};
+
+/* Finds where the object is that an address lies in, by a look at all of them. */
+bool loaded_find_place(uint64_t address, struct loaded_place *place);
+
+/* Reads the object of a place. Returns false if it has no symbols. */
+bool loaded_read_place(const struct loaded_place *place, struct loaded_object *object);
+
+/* Whether an object itself asks for the library of that name (DT_NEEDED). */
+bool loaded_needs(const struct loaded_object *object, const char *soname);
 
 /* Returns the address of a function that the object defines and exports, whatever its version; NULL
  * if none. */

@@ -6,6 +6,7 @@
 #include "truth.h"
 
 #include "clock.h"
+#include "guard.h"
 #include "limit_contexts.h"
 #include "real.h"
 #include "start.h"
@@ -171,12 +172,12 @@ bool truth_begin(struct truth_call *call, enum limit_what what, unsigned device,
                  uint64_t bytes)
 {
     if (!truth_is_counted(device)) {
-        call->ticket = (struct ticket){.what = what, .device = device, .api = api};
+        call->ticket = (struct ticket){.what = what, .device = device, .api = guard_name(api)};
         return true;
     }
     call->is_loose = bytes == 0 && truth_is_loose(what, device);
     if (call->is_loose) {
-        call->ticket = (struct ticket){.what = what, .device = device, .api = api};
+        call->ticket = (struct ticket){.what = what, .device = device, .api = guard_name(api)};
         return true;
     }
     if (!limit_reserve_overhead(&call->ticket, what, device, api, bytes))

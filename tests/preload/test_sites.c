@@ -4,15 +4,11 @@
  */
 #include "preload.h"
 
+#include "own_ledger.h"
 #include "program.h"
 
-#include "gpulimit/reader.h"
-
-#include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- in the started program ---- */
 
@@ -21,21 +17,10 @@ static CUdeviceptr address;
 /* What the ledger says of the one live allocation. */
 static const struct gpulimit_site *site_of_it(struct gpulimit_ledger **ledger)
 {
-    char path[512], reason[GPULIMIT_READER_REASON_BYTES], prefix[64];
-    DIR *folder = opendir(getenv("GPU_LIMIT_DIR"));
-    snprintf(prefix, sizeof prefix, GPULIMIT_REGION_PREFIX "%d.", (int)getpid());
-    for (struct dirent *file; folder && (file = readdir(folder));) {
-        snprintf(path, sizeof path, "%s/%s", getenv("GPU_LIMIT_DIR"), file->d_name);
-        if (strncmp(file->d_name, prefix, strlen(prefix)) == 0 &&
-            gpulimit_reader_open(path, GPULIMIT_READER_ENTRIES, reason, ledger) ==
-                GPULIMIT_READER_OK) {
-            closedir(folder);
-            return (*ledger)->entry_count == 1
-                       ? gpulimit_reader_site(*ledger, (*ledger)->entries[0].site)
-                       : NULL;
-        }
-    }
-    return NULL;
+    *ledger = own_ledger();
+    return *ledger && (*ledger)->entry_count == 1
+               ? gpulimit_reader_site(*ledger, (*ledger)->entries[0].site)
+               : NULL;
 }
 
 /* Two functions that a frame can lie in. */

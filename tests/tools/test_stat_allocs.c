@@ -195,6 +195,7 @@ static void test_hooks_are_listed_with_room_role_and_text(void **state)
     test_narrow(result.out);
     assert_int_equal(strncmp(result.out, head, strlen(head)), 0);
     assert_non_null(strstr(result.out, "\ncuMemCreate vmm ALLOCATES charge the size "));
+    assert_non_null(strstr(result.out, "\ncudaMalloc runtime NAMES name the allocation"));
     tool_forget(&result);
 }
 
