@@ -190,12 +190,12 @@ static void report_tell_refusals(struct text *text, const struct report_device *
     } else {
         report_add_counted(text, device->denials, " request for ", " requests for ");
         text_add_size(text, device->denied_bytes);
-        text_add(text, ", of which ");
+        text_add(text, " (");
         if (device->denials_recovered == 0)
             text_add(text, "none");
         else
             text_add_number(text, device->denials_recovered);
-        text_add(text, " later succeeded");
+        text_add(text, " later succeeded)");
     }
     if (device->driver_denials > 0) {
         text_add(text, "; ");
@@ -229,9 +229,6 @@ static void report_tell_end(struct text *text, const struct report_head *head,
     if (end->site_count > 0) {
         text_add(text, ", most by ");
         text_add_quoted(text, end->sites[0].where, REPORT_WHERE_BYTES);
-        text_add(text, " (");
-        text_add_size(text, end->sites[0].bytes);
-        text_add(text, ")");
     }
     text_add(text, "\n");
 }
