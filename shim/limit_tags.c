@@ -11,6 +11,7 @@
 
 #include "report/words.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* The number of a text, or 0 if it is one too many of its sort. */
@@ -31,6 +32,7 @@ uint32_t limit_tag(void)
         return 0;
     if (name->is_numbered && name->generation == books_generation())
         return name->number;
+    int saved = errno;
     struct sites_text text = {{0}};
     memcpy(text.text, name->text, strnlen(name->text, sizeof text.text - 1));
     struct books *books = books_lock();
@@ -38,6 +40,7 @@ uint32_t limit_tag(void)
     name->generation = books->generation;
     name->is_numbered = true;
     books_unlock();
+    errno = saved;
     return name->number;
 }
 
@@ -71,6 +74,7 @@ uint32_t limit_stream(uint64_t stream)
     if (limit_last_streams[at].stream == stream &&
         limit_last_streams[at].generation == books_generation())
         return limit_last_streams[at].number;
+    int saved = errno;
     struct sites_text text = {{0}};
     limit_name_stream(stream, &text);
     struct books *books = books_lock();
@@ -80,5 +84,6 @@ uint32_t limit_stream(uint64_t stream)
     limit_last_streams[at].number = number;
     limit_last_streams[at].generation = books->generation;
     books_unlock();
+    errno = saved;
     return number;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The part of the gate that knows what the program calls the phase it is in (tags.h), and the names
- * of streams: as numbers of texts in the ledger. See limit.h for threads and forks. errno is left
- * as it was.
+ * of streams: as numbers of texts in the ledger. See limit.h for threads and forks. The books are
+ * locked meanwhile, so not by the caller. errno is left as it was.
  */
 #ifndef SHIM_LIMIT_TAGS_H
 #define SHIM_LIMIT_TAGS_H
