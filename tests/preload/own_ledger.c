@@ -19,11 +19,21 @@ struct gpulimit_ledger *own_ledger(void)
     for (struct dirent *file; folder && !ledger && (file = readdir(folder));) {
         snprintf(path, sizeof path, "%s/%s", getenv("GPU_LIMIT_DIR"), file->d_name);
         if (strncmp(file->d_name, prefix, strlen(prefix)) == 0 &&
-            gpulimit_reader_open(path, GPULIMIT_READER_ENTRIES, reason, &ledger) !=
+            gpulimit_reader_open(path, GPULIMIT_READER_HISTORY, reason, &ledger) !=
                 GPULIMIT_READER_OK)
             ledger = NULL;
     }
     if (folder)
         closedir(folder);
     return ledger;
+}
+
+const struct gpulimit_ledger_entry *own_entry(const struct gpulimit_ledger *ledger,
+                                              uint64_t address)
+{
+    for (uint32_t i = 0; ledger && i < ledger->entry_count; i++) {
+        if (ledger->entries[i].address == address)
+            return &ledger->entries[i];
+    }
+    return NULL;
 }

@@ -10,4 +10,8 @@
 /* Returns it, to be closed by gpulimit_reader_close, or NULL if there is none. */
 struct gpulimit_ledger *own_ledger(void);
 
+/* The live allocation at an address; NULL if there is none. */
+const struct gpulimit_ledger_entry *own_entry(const struct gpulimit_ledger *ledger,
+                                              uint64_t address);
+
 #endif
