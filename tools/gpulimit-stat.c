@@ -180,6 +180,15 @@ static void stat_print(const struct options *options, const struct snapshot *sna
     look->lines += printed;
 }
 
+static void stat_prepare_symbols(const struct view *view, struct symbols *symbols)
+{
+    for (size_t i = 0; i < view->ledger_count; i++) {
+        if (view->ledgers[i]->lock_pid > 0) {
+            symbols_add_process(symbols, view->ledgers[i]->lock_pid);
+        }
+    }
+}
+
 static void stat_look(const struct options *options, const struct emit_style *style,
                       struct look *look)
 {
@@ -193,6 +202,7 @@ static void stat_look(const struct options *options, const struct emit_style *st
     if (options->is_json || options->verb == VERB_LIST) {
         untracked_fill(&view);
     }
+    stat_prepare_symbols(&view, style->symbols);
     look->is_over = options->filter.pid_count > 0 && view.row_count == 0;
     stat_print(options, &snapshot, &view, style, look);
     fflush(stdout); /* before stderr, for those who look at both */

@@ -15,12 +15,14 @@
 #include <unistd.h>
 
 #include "memory.h"
+#include "roots.h"
 
 struct symbols_module {
     struct gpulimit_module identity;
     Dwfl *session;       /* NULL: nothing can be known of it */
     Dwfl_Module *module; /* the one of the session */
     void *answers;       /* a tree of struct symbols_answer */
+    size_t places_tried; /* for its file: first here, then each of the roots */
 };
 
 struct symbols_answer {
@@ -31,6 +33,7 @@ struct symbols_answer {
 struct symbols {
     struct symbols_module **modules;
     size_t count;
+    struct roots roots;
 };
 
 /* Separate files of debug information by build-id alone: none of another build, and nothing is
@@ -56,8 +59,16 @@ void symbols_close(struct symbols *symbols)
     }
     if (symbols) {
         free(symbols->modules);
+        roots_drop(&symbols->roots);
     }
     free(symbols);
+}
+
+void symbols_add_process(struct symbols *symbols, int32_t pid)
+{
+    if (symbols) {
+        roots_add(&symbols->roots, pid);
+    }
 }
 
 bool symbols_are_built_in(void)
@@ -66,12 +77,17 @@ bool symbols_are_built_in(void)
 }
 
 /* A ledger may be anybody's, and so the path in it may be anything: a pipe, a device, a file made
- * to confuse whoever parses it. Returns a descriptor, or -1. */
-static int symbols_open_file(const char *path)
+ * to confuse whoever parses it. number: of the root to look in, from 1; 0 ours. Returns a
+ * descriptor, or -1. */
+static int symbols_open_file(const struct roots *roots, size_t number, const char *path)
 {
     struct stat file;
-    int fd = path[0] == '/' ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+    int fd = -1;
 
+    if (path[0] == '/') {
+        fd = number == 0 ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+                         : roots_open_file(roots, number - 1, path);
+    }
     if (fd >= 0 && (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) ||
                     (file.st_uid != 0 && file.st_uid != geteuid()))) {
         close(fd);
@@ -90,14 +106,9 @@ static bool symbols_is_same_build(Dwfl_Module *module, const struct gpulimit_mod
            memcmp(id, identity->build_id, identity->build_id_bytes) == 0;
 }
 
-/* Leaves the session NULL where anything is amiss. */
-static void symbols_load(struct symbols_module *module)
+/* Takes a file, for good or bad. Leaves the session NULL where anything is amiss. */
+static void symbols_load_file(struct symbols_module *module, int fd)
 {
-    int fd = symbols_open_file(module->identity.path);
-
-    if (fd < 0) {
-        return;
-    }
     module->session = dwfl_begin(&symbols_callbacks);
     if (module->session) {
         dwfl_report_begin(module->session);
@@ -111,6 +122,20 @@ static void symbols_load(struct symbols_module *module)
     if (!module->module || !symbols_is_same_build(module->module, &module->identity)) {
         dwfl_end(module->session);
         module->session = NULL;
+        module->module = NULL;
+    }
+}
+
+/* From wherever there is a file of that name and build: here, or in a container. Asked again when
+ * there are more places to look in. */
+static void symbols_load(struct symbols_module *module, const struct roots *roots)
+{
+    while (!module->session && module->places_tried < roots->count + 1) {
+        int fd = symbols_open_file(roots, module->places_tried++, module->identity.path);
+
+        if (fd >= 0) {
+            symbols_load_file(module, fd);
+        }
     }
 }
 
@@ -130,12 +155,13 @@ static struct symbols_module *symbols_get_module(struct symbols *symbols,
 
     for (size_t i = 0; i < symbols->count; i++) {
         if (symbols_is_module(symbols->modules[i], identity)) {
+            symbols_load(symbols->modules[i], &symbols->roots);
             return symbols->modules[i];
         }
     }
     module = memory_check(calloc(1, sizeof(*module)));
     module->identity = *identity;
-    symbols_load(module);
+    symbols_load(module, &symbols->roots);
     symbols->modules = memory_grow(symbols->modules, symbols->count, sizeof(*symbols->modules));
     symbols->modules[symbols->count++] = module;
     return module;

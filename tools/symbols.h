@@ -23,6 +23,10 @@ struct symbols;
 struct symbols *symbols_open(void);
 void symbols_close(struct symbols *symbols);
 
+/* A process of our pid namespace whose modules will be asked for: if it is in a container, their
+ * files are looked for there too. */
+void symbols_add_process(struct symbols *symbols, int32_t pid);
+
 /* Looks up what was called from before `return_address`. Nothing is known of a module whose file is
  * gone, has another build-id or none, or belongs to somebody whom we do not trust: neither root nor
  * ourselves; or if `symbols` is NULL. The strings live as long as `symbols`. */

@@ -16,6 +16,12 @@ void symbols_close(struct symbols *symbols)
     (void)symbols;
 }
 
+void symbols_add_process(struct symbols *symbols, int32_t pid)
+{
+    (void)symbols;
+    (void)pid;
+}
+
 struct symbol symbols_find(struct symbols *symbols, const struct gpulimit_module *module,
                            uint64_t return_address)
 {

@@ -13,12 +13,16 @@
 #include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "../cannot.h"
 #include "emit_site.h"
 #include "memory.h"
 #include "symbols.h"
@@ -211,6 +215,87 @@ static void test_files_of_others_are_not_opened(void **state)
     unlink(path);
 }
 
+/* A container of its own: a folder as the root of a process, which sees files by other names. */
+static pid_t test_begin_in_root(const char *folder)
+{
+    int ready[2];
+    char byte = 0;
+    pid_t child;
+
+    assert_int_equal(pipe(ready), 0);
+    child = fork();
+    if (child == 0) {
+        close(ready[0]);
+        if (chroot(folder) != 0 &&
+            (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 || chroot(folder) != 0)) {
+            _exit(1);
+        }
+        if (write(ready[1], &byte, 1) == 1) {
+            pause();
+        }
+        _exit(1);
+    }
+    close(ready[1]);
+    if (read(ready[0], &byte, 1) != 1) {
+        waitpid(child, NULL, 0);
+        child = -1;
+    }
+    close(ready[0]);
+    return child;
+}
+
+static void test_files_of_a_container_are_found_in_it(void **state)
+{
+    static const char *const links[] = {"absolute", "relative", "outside"};
+    static const char *const targets[] = {"/copy", "../copy", NULL};
+    char folder[] = "/tmp/test_symbols.XXXXXX";
+    struct symbols *symbols = symbols_open();
+    struct gpulimit_module there = test_self;
+    char *command;
+    uint32_t line;
+    pid_t child;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    command = memory_print("cp '%s' %s/copy", test_self.path, folder);
+    assert_int_equal(system(command), 0);
+    free(command);
+    for (int i = 0; i < 3; i++) {
+        char *path = memory_print("%s/%s", folder, links[i]);
+
+        assert_int_equal(symlink(targets[i] ? targets[i] : test_self.path, path), 0);
+        free(path);
+    }
+    child = test_begin_in_root(folder);
+    if (child > 0) {
+        strcpy(there.path, "/copy");
+        test_expect_unknown(symbols, &there); /* nobody has said where to look */
+        symbols_add_process(symbols, getpid());
+        test_expect_unknown(symbols, &there);
+        symbols_add_process(symbols, child);
+        symbols_add_process(symbols, child);
+        assert_string_equal(symbols_find(symbols, &there, test_caller(&line)).function,
+                            "test_caller");
+        for (int i = 0; i < 2; i++) {
+            snprintf(there.path, sizeof(there.path), "/%s", links[i]);
+            assert_non_null(symbols_find(symbols, &there, test_caller(&line)).function);
+        }
+        strcpy(there.path, "/outside"); /* there, that leads nowhere */
+        test_expect_unknown(symbols, &there);
+        strcpy(there.path, "/copy");
+        there.build_id[0] ^= 1;
+        test_expect_unknown(symbols, &there);
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+    } else {
+        CANNOT_BE_SEEN("no process may have a root of its own here");
+    }
+    symbols_close(symbols);
+    command = memory_print("rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+    free(command);
+}
+
 static void test_without_symbols_nothing_has_a_name(void **state)
 {
     (void)state;
@@ -227,6 +312,7 @@ int main(void)
         cmocka_unit_test(test_another_build_is_not_believed),
         cmocka_unit_test(test_what_is_no_program_has_no_names),
         cmocka_unit_test(test_files_of_others_are_not_opened),
+        cmocka_unit_test(test_files_of_a_container_are_found_in_it),
         cmocka_unit_test(test_without_symbols_nothing_has_a_name),
     };
 
