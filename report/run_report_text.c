@@ -9,6 +9,7 @@
 
 enum {
     REPORT_TOLD = 5,         /* sites at the peak that have a line */
+    REPORT_WORDS = 6,        /* of a command */
     REPORT_WHERE_BYTES = 90, /* of a site's name that are shown */
     REPORT_SIZE_WIDTH = 11   /* sizes end below each other */
 };
@@ -72,20 +73,26 @@ static void report_add_state(struct text *text, const struct report_head *head)
     }
 }
 
+/* The first words, as many as say which program it is. */
+static void report_add_command(struct text *text, const struct report_head *head)
+{
+    unsigned count = head->command_count < REPORT_WORDS ? head->command_count : REPORT_WORDS;
+    text_add(text, " (");
+    for (unsigned i = 0; i < count; i++) {
+        text_add(text, i > 0 ? " " : "");
+        text_add_quoted(text, head->command[i], 60);
+    }
+    text_add(text, count < head->command_count ? " ...)" : ")");
+}
+
 void report_tell_head(struct text *text, const char *prefix, const struct report_head *head)
 {
     text_init(text);
     text_add(text, prefix);
     text_add(text, "process ");
     text_add_number(text, (uint64_t)head->pid);
-    if (head->command_count > 0) {
-        text_add(text, " (");
-        for (unsigned i = 0; i < head->command_count && text->length < 100; i++) {
-            text_add(text, i > 0 ? " " : "");
-            text_add_quoted(text, head->command[i], 60);
-        }
-        text_add(text, ")");
-    }
+    if (head->command_count > 0)
+        report_add_command(text, head);
     report_add_state(text, head);
     if (head->limit_text[0] != '\0') {
         text_add(text, ", under GPU_LIMIT_MB=");

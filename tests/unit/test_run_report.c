@@ -323,6 +323,7 @@ static void people_get_the_same_in_a_few_lines(void **state)
 
 static void people_are_told_what_is_special(void **state)
 {
+    static const char *const longer[] = {"1", "2", "3", "4", "5", "6", "7"};
     struct report_head other = head;
     struct report_device device = {.gpu_uuid = "", .limit_bytes = GPULIMIT_NO_LIMIT};
     (void)state;
@@ -332,12 +333,14 @@ static void people_are_told_what_is_special(void **state)
     report_tell_head(&text, "", &other);
     assert_string_equal(text_string(&text), "process 4121 (python3 train.py) is gone without a "
                                             "word: killed, or crashed\n");
+    other.command = longer;
+    other.command_count = 7;
     other.state = "live";
     other.limit_text = "1\n";
     other.counts_requests = true;
     report_tell_head(&text, "", &other);
     assert_string_equal(text_string(&text),
-                        "process 4121 (python3 train.py) runs, under GPU_LIMIT_MB=1?, which limits "
+                        "process 4121 (1 2 3 4 5 6 ...) runs, under GPU_LIMIT_MB=1?, which limits "
                         "what it asks for\n");
     report_tell(&text, "", &other, &device);
     assert_string_equal(text_string(&text), "GPU 0: peak 0 bytes (no limit), 0.0 s after the "
