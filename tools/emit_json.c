@@ -187,6 +187,33 @@ static json_t *emit_allocations(const struct view *view, const struct gpulimit_l
     return allocations;
 }
 
+static json_t *emit_growing(const struct gpulimit_ledger *ledger,
+                            const struct emit_json_style *style)
+{
+    json_t *growing = json_array();
+
+    for (size_t i = 0; i < style->growth->count; i++) {
+        const struct growth_row *row = &style->growth->rows[i];
+        const struct group *group = row->group;
+        json_t *object;
+
+        if (group->ledger != ledger) {
+            continue;
+        }
+        object = json_object();
+        emit_set(object, "gpu_index", emit_number(group->device->gpu_index));
+        emit_set(object, "score", emit_number(row->score));
+        emit_set(object, "growth_bytes_per_minute", emit_number(row->bytes_per_minute));
+        emit_set(object, "bytes", emit_number(group->bytes));
+        emit_set(object, "count", emit_number(group->count));
+        emit_set(object, "allocations_total", emit_number(row->allocations_total));
+        emit_set(object, "frees_total", emit_number(row->frees_total));
+        emit_set(object, "site", emit_site(ledger, group->example->site, style->symbols));
+        emit_append(growing, object);
+    }
+    return growing;
+}
+
 static json_t *emit_process(const struct view *view, const struct gpulimit_ledger *ledger,
                             const struct emit_json_style *style)
 {
@@ -215,6 +242,9 @@ static json_t *emit_process(const struct view *view, const struct gpulimit_ledge
     emit_set(object, "devices", devices);
     if (style->has_allocations) {
         emit_set(object, "allocations", emit_allocations(view, ledger, style->symbols));
+    }
+    if (style->growth) {
+        emit_set(object, "growing", emit_growing(ledger, style));
     }
     return object;
 }

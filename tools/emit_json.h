@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "doctor.h"
+#include "growth.h"
 #include "symbols.h"
 #include "view.h"
 #include "warnings.h"
@@ -18,7 +19,8 @@ struct emit_json_style {
     bool has_allocations; /* each process has its allocations[], but for those on devices that the
                              view does not show */
     bool is_stream;       /* all on one line */
-    struct symbols *symbols; /* for native frames; NULL: they have no names */
+    const struct growth *growth; /* each process has its growing[]; NULL: none has */
+    struct symbols *symbols;     /* for native frames; NULL: they have no names */
 };
 
 /* One object and a newline. */

@@ -76,6 +76,29 @@ char *emit_site_label(const struct sites_frame *frame, struct symbols *symbols, 
     }
 }
 
+const char *emit_site_api(const struct groups_item *item)
+{
+    const char *name = gpulimit_reader_api_name(item->ledger, item->entry->api);
+
+    return name[0] != '\0' ? name : "-";
+}
+
+void emit_site_cell(struct grid *grid, const struct groups_item *item, enum groups_key key)
+{
+    struct sites_frame frame;
+    char *label;
+
+    if (item->frame == SITES_NO_FRAME) {
+        label = memory_print("(%s, %s)", key == GROUPS_BY_PYTHON ? "no Python" : "unknown",
+                             emit_site_api(item));
+    } else {
+        frame = sites_get_frame(item->ledger, item->site, item->frame);
+        label = emit_site_label(&frame, grid->style->symbols, false);
+    }
+    grid_add_foreign(grid, label);
+    free(label);
+}
+
 /* Of a group's allocations, those of one site. */
 struct emit_stack {
     const struct groups_item *example;
@@ -160,5 +183,24 @@ size_t emit_site_stacks(const struct group *group, const struct emit_style *styl
         lines++;
     }
     free(stacks);
+    return lines;
+}
+
+/* No cell holds a newline: foreign text has been made safe. */
+size_t emit_site_weave(const char *table, const struct group *const *groups, size_t count,
+                       const struct emit_style *style)
+{
+    size_t lines = 0;
+
+    for (size_t line = 0; *table != '\0'; line++) {
+        size_t length = strcspn(table, "\n");
+        bool is_heading = style->has_headings && line == 0;
+
+        fprintf(style->out, "%.*s\n", (int)length, table);
+        if (!is_heading && line - style->has_headings < count) {
+            lines += emit_site_stacks(groups[line - style->has_headings], style);
+        }
+        table += length + (table[length] == '\n');
+    }
     return lines;
 }

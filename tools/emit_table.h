@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "groups.h"
+#include "growth.h"
 #include "view.h"
 
 struct emit_style {
@@ -31,6 +32,8 @@ size_t emit_table_processes(const struct view *view, const struct emit_style *st
 size_t emit_table_groups(const struct groups *groups, const struct emit_style *style);
 size_t emit_table_allocations(const struct view *view, const struct groups *groups,
                               const struct emit_style *style);
+size_t emit_table_growth(const struct growth *growth, enum groups_key key,
+                         const struct emit_style *style);
 size_t emit_table_hooks(const struct emit_style *style);
 
 #endif

@@ -3,7 +3,6 @@
  * Prints live allocations, grouped or one by one, for people.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "emit_grid.h"
 #include "emit_site.h"
@@ -14,37 +13,14 @@
 
 enum { EMIT_COLUMNS_MAX = 8 };
 
-static const char *emit_get_api(const struct groups_item *item)
-{
-    const char *name = gpulimit_reader_api_name(item->ledger, item->entry->api);
-
-    return name[0] != '\0' ? name : "-";
-}
-
-/* The frame that the item is grouped by, or what else is known of where it was asked for. */
-static void emit_place(struct grid *grid, const struct groups_item *item, const char *unknown)
-{
-    struct sites_frame frame;
-    char *label;
-
-    if (item->frame == SITES_NO_FRAME) {
-        label = memory_print("(%s, %s)", unknown, emit_get_api(item));
-    } else {
-        frame = sites_get_frame(item->ledger, item->site, item->frame);
-        label = emit_site_label(&frame, grid->style->symbols, false);
-    }
-    grid_add_foreign(grid, label);
-    free(label);
-}
-
 static void emit_site(struct grid *grid, const struct groups_item *item)
 {
-    emit_place(grid, item, "unknown");
+    emit_site_cell(grid, item, GROUPS_BY_SITE);
 }
 
 static void emit_python(struct grid *grid, const struct groups_item *item)
 {
-    emit_place(grid, item, "no Python");
+    emit_site_cell(grid, item, GROUPS_BY_PYTHON);
 }
 
 static void emit_name(struct grid *grid, const char *name)
@@ -69,7 +45,7 @@ static void emit_kind(struct grid *grid, const struct groups_item *item)
 
 static void emit_api(struct grid *grid, const struct groups_item *item)
 {
-    grid_add_foreign(grid, emit_get_api(item));
+    grid_add_foreign(grid, emit_site_api(item));
 }
 
 static void emit_thread(struct grid *grid, const struct groups_item *item)
@@ -159,31 +135,23 @@ static size_t emit_groups(const struct groups *groups, const struct emit_style *
     return grid_close(&grid);
 }
 
-/* The table is made whole, for the sake of its widths, and then printed line by line. No cell holds
- * a newline: foreign text has been made safe. */
 static size_t emit_groups_with_stacks(const struct groups *groups, const struct emit_style *style)
 {
+    const struct group **list = memory_check(calloc(groups->count + 1, sizeof(struct group *)));
     struct emit_style inner = *style;
     char *text = NULL;
     size_t bytes;
     size_t lines;
-    const char *at;
 
+    for (size_t i = 0; i < groups->count; i++) {
+        list[i] = &groups->list[i];
+    }
     inner.out = memory_check(open_memstream(&text, &bytes));
     lines = emit_groups(groups, &inner);
     memory_check(fclose(inner.out) == 0 ? text : NULL);
-    at = text;
-    for (size_t line = 0; *at != '\0'; line++) {
-        size_t length = strcspn(at, "\n");
-        bool is_heading = style->has_headings && line == 0;
-
-        fprintf(style->out, "%.*s\n", (int)length, at);
-        if (!is_heading && line - style->has_headings < groups->count) {
-            lines += emit_site_stacks(&groups->list[line - style->has_headings], style);
-        }
-        at += length + (at[length] == '\n');
-    }
+    lines += emit_site_weave(text, list, groups->count, style);
     free(text);
+    free((void *)list);
     return lines;
 }
 

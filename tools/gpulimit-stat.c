@@ -56,6 +56,14 @@ static bool stat_wants_entries(const struct options *options)
     return options->verb == VERB_ALLOCS || options->has_allocations;
 }
 
+static unsigned int stat_choose_parts(const struct options *options)
+{
+    if (options->is_growing) {
+        return GPULIMIT_READER_HISTORY;
+    }
+    return stat_wants_entries(options) ? GPULIMIT_READER_ENTRIES : GPULIMIT_READER_SUMMARY;
+}
+
 static void stat_take_snapshot(const struct options *options, struct snapshot *snapshot)
 {
     struct snapshot_request request = {
@@ -63,7 +71,7 @@ static void stat_take_snapshot(const struct options *options, struct snapshot *s
         .folder_count = options->folder_count,
         .uids = options->filter.uids,
         .uid_count = options->filter.uid_count,
-        .parts = stat_wants_entries(options) ? GPULIMIT_READER_ENTRIES : GPULIMIT_READER_SUMMARY,
+        .parts = stat_choose_parts(options),
     };
 
     snapshot_take(&request, snapshot);
@@ -158,20 +166,60 @@ struct look {
     int status;    /* of this look */
 };
 
+static void stat_print_json(const struct options *options, const struct snapshot *snapshot,
+                            const struct view *view, const struct emit_style *style,
+                            const struct growth *growth)
+{
+    emit_json_view(view, &snapshot->warnings,
+                   &(struct emit_json_style){.out = stdout,
+                                             .has_allocations = stat_wants_entries(options),
+                                             .is_stream = style->is_stream,
+                                             .growth = growth,
+                                             .symbols = style->symbols});
+}
+
+/* Returns the number of lines, as the tables do. */
+static size_t stat_print_growing(const struct options *options, const struct snapshot *snapshot,
+                                 const struct view *view, const struct emit_style *style,
+                                 const struct look *look)
+{
+    struct groups_filter filter = options->groups;
+    struct groups groups;
+    struct growth growth;
+    size_t lines = 0;
+
+    filter.key = filter.key == GROUPS_BY_DEFAULT ? GROUPS_BY_SITE : filter.key;
+    filter.top = 0; /* those that grow most need not be among those that hold most */
+    groups_open(view, &filter, &groups);
+    growth_open(view, &groups, options->groups.top, &growth);
+    if (options->is_json) {
+        stat_print_json(options, snapshot, view, style, &growth);
+    } else if (growth.count > 0) {
+        lines = emit_table_growth(&growth, filter.key, style);
+    } else if (view->row_count > 0 && look->is_first) {
+        fputs("gpulimit-stat: nothing grows: no call site has asked for 1M or more, in 3 pieces or "
+              "more, since start-up and kept it\n",
+              stderr);
+    }
+    growth_close(&growth);
+    groups_close(&groups);
+    return lines;
+}
+
 static void stat_print(const struct options *options, const struct snapshot *snapshot,
                        const struct view *view, const struct emit_style *style, struct look *look)
 {
     size_t printed;
 
-    if (options->is_json) {
-        emit_json_view(view, &snapshot->warnings,
-                       &(struct emit_json_style){.out = stdout,
-                                                 .has_allocations = stat_wants_entries(options),
-                                                 .is_stream = style->is_stream,
-                                                 .symbols = style->symbols});
+    if (options->is_json && !options->is_growing) {
+        stat_print_json(options, snapshot, view, style, NULL);
         return;
     }
-    printed = stat_print_table(options, view, style);
+    printed = options->is_growing ? stat_print_growing(options, snapshot, view, style, look)
+                                  : stat_print_table(options, view, style);
+    if (options->is_json) {
+        return;
+    }
     if (style->is_stream && style->is_terminal &&
         printed > 2) { /* to tell one tick from the next */
         putchar('\n');

@@ -108,6 +108,9 @@ static bool options_set(struct options *options, enum option_number option, cons
         return values_read_size("--min-size", value, &options->groups.min_bytes);
     case OPTION_OLDER_THAN:
         return values_read_age("--older-than", value, &options->groups.min_seconds);
+    case OPTION_GROWING:
+        options->is_growing = true;
+        return true;
     case OPTION_LIST:
         options->groups.is_list = true;
         return true;
@@ -273,9 +276,29 @@ static bool options_fit_verb(const struct options *options)
     return true;
 }
 
+static bool options_fit_growing(const struct options *options)
+{
+    enum groups_key key = options->groups.key;
+
+    if (options->verb != VERB_ALLOCS) {
+        values_complain("--growing goes with allocs: gpulimit-stat allocs --growing");
+        return false;
+    }
+    if (options->groups.is_list) {
+        values_complain("--growing is about groups; --list has none");
+        return false;
+    }
+    if (key != GROUPS_BY_DEFAULT && key != GROUPS_BY_SITE && key != GROUPS_BY_PYTHON) {
+        values_complain("--growing goes with --by site or --by python: of these it is known what "
+                        "has been freed");
+        return false;
+    }
+    return true;
+}
+
 static bool options_fit_together(const struct options *options)
 {
-    if (!options_fit_verb(options) ||
+    if (!options_fit_verb(options) || (options->is_growing && !options_fit_growing(options)) ||
         (options->verb == VERB_REPORT && !options_fit_report(options)) ||
         (options->verb == VERB_CHECK && !options_fit_check(options))) {
         return false;

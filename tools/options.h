@@ -31,6 +31,7 @@ struct options {
     bool is_bytes;
     bool has_headings;
     bool has_stacks;      /* --verbose */
+    bool is_growing;      /* --growing */
     const char *files[2]; /* report, check: what they are about, if not processes */
     size_t file_count;
     bool is_diff;

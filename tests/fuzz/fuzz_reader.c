@@ -138,8 +138,12 @@ static void fuzz_print(struct gpulimit_ledger *ledger)
         const struct groups_filter by = {.key = (enum groups_key)key,
                                          .is_list = key == GROUPS_BY_DEFAULT};
         struct groups groups;
+        struct growth growth;
 
         groups_open(&view, &by, &groups);
+        growth_open(&view, &groups, 0, &growth);
+        emit_table_growth(&growth, by.key, &style);
+        growth_close(&growth);
         emit_table_groups(&groups, &style);
         emit_table_allocations(&view, &groups, &style);
         groups_close(&groups);
