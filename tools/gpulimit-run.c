@@ -166,6 +166,12 @@ int main(int argc, char **argv)
         return EXIT_OWN;
     }
     free(preload);
+    /* The program's NVTX, if it has one, tells the library its ranges; a profiler's own comes
+     * first. By its name alone, so that nobody loads it who has it not preloaded. */
+    if (setenv("NVTX_INJECTION64_PATH", "libgpulimit.so", 0) != 0) {
+        perror("gpulimit-run: environment");
+        return EXIT_OWN;
+    }
     execvp(argv[optind], argv + optind);
     status = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
     fprintf(stderr, "gpulimit-run: '%s': %s\n", argv[optind], strerror(errno));

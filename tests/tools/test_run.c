@@ -69,6 +69,21 @@ static void test_what_is_not_asked_for_is_left_alone(void **state)
     unsetenv("GPU_LIMIT_MB");
 }
 
+static void test_nvtx_tells_the_library_unless_a_profiler_has_it(void **state)
+{
+    struct tool_result result;
+
+    (void)state;
+    TOOL_RUN(&result, RUN, "--lib", test_library, "printenv", "NVTX_INJECTION64_PATH");
+    assert_string_equal(result.out, "libgpulimit.so\n");
+    tool_forget(&result);
+    setenv("NVTX_INJECTION64_PATH", "/x/libprofiler.so", 1);
+    TOOL_RUN(&result, RUN, "--lib", test_library, "printenv", "NVTX_INJECTION64_PATH");
+    assert_string_equal(result.out, "/x/libprofiler.so\n");
+    tool_forget(&result);
+    unsetenv("NVTX_INJECTION64_PATH");
+}
+
 static void test_commands_own_options_are_its_own(void **state)
 {
     struct tool_result result;
@@ -260,6 +275,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_options_become_the_environment),
         cmocka_unit_test(test_what_is_not_asked_for_is_left_alone),
+        cmocka_unit_test(test_nvtx_tells_the_library_unless_a_profiler_has_it),
         cmocka_unit_test(test_commands_own_options_are_its_own),
         cmocka_unit_test(test_preloads_are_joined_ours_first_and_once),
         cmocka_unit_test(test_nested_run_does_not_add_it_again),
