@@ -36,12 +36,42 @@ uint32_t sites_find(const struct sites *sites, uint64_t hash)
     return number ? (uint32_t)*number : 0;
 }
 
+/* Memory of which only what is written is taken; in huge pages it would be all at once. */
+static void *sites_map(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    (void)madvise(memory, bytes, MADV_NOHUGEPAGE);
+    return memory;
+}
+
+static void sites_keep(struct sites *sites, enum gpulimit_section section, uint32_t number,
+                       const void *record)
+{
+    if (!sites->kept)
+        sites->kept = sites_map(sizeof *sites->kept);
+    struct sites_kept *kept = sites->kept;
+    if (!kept)
+        return;
+    if (section == GPULIMIT_SECTION_SITES && number <= SITES_MOST)
+        memcpy(&kept->sites[number - 1], record, sizeof kept->sites[0]);
+    else if (section == GPULIMIT_SECTION_TEXTS && number <= SITES_TEXTS_MOST)
+        memcpy(&kept->texts[number - 1], record, sizeof kept->texts[0]);
+    else if (section == GPULIMIT_SECTION_MODULES && number <= SITES_MODULES_MOST)
+        memcpy(&kept->modules[number - 1], record, sizeof kept->modules[0]);
+}
+
 /* Numbers are the region's, or its own where there is no file. */
-static uint32_t sites_number(uint32_t *count, enum gpulimit_section section, const void *record)
+static uint32_t sites_number(struct sites *sites, uint32_t *count, enum gpulimit_section section,
+                             const void *record)
 {
     uint32_t number = region_append(section, record);
     ++*count;
-    return number ? number : *count;
+    if (number == 0)
+        number = *count;
+    sites_keep(sites, section, number, record);
+    return number;
 }
 
 /* Of a string, and the zeros behind it to a whole number of words. Never 0. */
@@ -72,7 +102,7 @@ uint32_t sites_add_text(struct sites *sites, const struct sites_text *text)
         return (uint32_t)*known;
     if (sites->texts == SITES_TEXTS_MOST || !table_set(&sites->by_text, hash, 0))
         return 0;
-    uint32_t number = sites_number(&sites->texts, GPULIMIT_SECTION_TEXTS, text->text);
+    uint32_t number = sites_number(sites, &sites->texts, GPULIMIT_SECTION_TEXTS, text->text);
     table_set(&sites->by_text, hash, number);
     return number;
 }
@@ -90,19 +120,16 @@ uint32_t sites_add_module(struct sites *sites, const struct gpulimit_module *mod
         return (uint32_t)*known;
     if (sites->modules == SITES_MODULES_MOST || !table_set(&sites->by_module, key ? key : 1, 0))
         return 0;
-    uint32_t number = sites_number(&sites->modules, GPULIMIT_SECTION_MODULES, module);
+    uint32_t number = sites_number(sites, &sites->modules, GPULIMIT_SECTION_MODULES, module);
     table_set(&sites->by_module, key ? key : 1, number);
     return number;
 }
 
-/* One mapping, of which only what is written takes memory: names are pointed at. */
+/* One mapping: names are pointed at. */
 static void sites_call(struct sites *sites, uint32_t number, const char *name)
 {
-    if (!sites->called) {
-        void *memory = mmap(NULL, (SITES_MOST + 1) * sizeof *sites->called, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        sites->called = memory == MAP_FAILED ? NULL : memory;
-    }
+    if (!sites->called)
+        sites->called = sites_map((SITES_MOST + 1) * sizeof *sites->called);
     if (!sites->called || number > SITES_MOST)
         return;
     struct sites_called *called = &sites->called[number];
@@ -125,10 +152,25 @@ uint32_t sites_add(struct sites *sites, uint64_t hash, const struct gpulimit_sit
     uint32_t number = sites_find(sites, hash);
     if (number != 0 || sites_are_full(sites) || !table_set(&sites->by_stack, hash, 0))
         return number;
-    number = sites_number(&sites->sites, GPULIMIT_SECTION_SITES, site);
+    number = sites_number(sites, &sites->sites, GPULIMIT_SECTION_SITES, site);
     table_set(&sites->by_stack, hash, number);
     sites_call(sites, number, name);
     return number;
+}
+
+const struct gpulimit_site *sites_kept_site(const struct sites_kept *kept, uint32_t number)
+{
+    return kept && number > 0 && number <= SITES_MOST ? &kept->sites[number - 1] : NULL;
+}
+
+const char *sites_kept_text(const struct sites_kept *kept, uint32_t number)
+{
+    return kept && number > 0 && number <= SITES_TEXTS_MOST ? kept->texts[number - 1].text : NULL;
+}
+
+const struct gpulimit_module *sites_kept_module(const struct sites_kept *kept, uint32_t number)
+{
+    return kept && number > 0 && number <= SITES_MODULES_MOST ? &kept->modules[number - 1] : NULL;
 }
 
 void sites_clear(struct sites *sites)
@@ -137,6 +179,8 @@ void sites_clear(struct sites *sites)
     table_clear(&sites->by_text);
     table_clear(&sites->by_module);
     table_clear(&sites->by_name);
+    if (sites->kept)
+        munmap(sites->kept, sizeof *sites->kept);
     if (sites->called)
         munmap(sites->called, (SITES_MOST + 1) * sizeof *sites->called);
     *sites = (struct sites){0};

@@ -6,6 +6,9 @@
  * Three steps, since what has to be found out of a new stack takes the loader's lock: take the
  * stack and ask for its number; if there is none, describe it, without a lock; then add it, under
  * the caller's. A zero-initialised struct sites is empty and valid.
+ *
+ * What was added is kept in private memory too, at places that stay until sites_clear, for the
+ * library's own reports: whoever has got a number from here may read it without the lock.
  */
 #ifndef SHIM_SITES_H
 #define SHIM_SITES_H
@@ -38,6 +41,13 @@ struct sites_text {
     char text[GPULIMIT_TEXT_BYTES];
 };
 
+/* Records by their number - 1. */
+struct sites_kept {
+    struct gpulimit_site sites[SITES_MOST];
+    struct sites_text texts[SITES_TEXTS_MOST];
+    struct gpulimit_module modules[SITES_MODULES_MOST];
+};
+
 struct sites {
     struct table by_stack;  /* hash -> number */
     struct table by_text;   /* hash -> number */
@@ -49,7 +59,9 @@ struct sites {
         char name[SITE_NAME_BYTES];
         uint32_t first; /* the first site of that name: several stacks may lead to one line */
         uint64_t bytes, count; /* for a sum over the entries of a device */
+        uint64_t oldest_mono_ns;
     } * called; /* by number, SITES_MOST + 1 of them, where they stay; NULL: no memory */
+    struct sites_kept *kept; /* NULL: no memory, or nothing yet */
 };
 
 /* A number that differs, in all likelihood, where stacks do. Never 0. */
@@ -70,6 +82,11 @@ uint32_t sites_add_text(struct sites *sites, const struct sites_text *text);
 uint32_t sites_add_module(struct sites *sites, const struct gpulimit_module *module);
 uint32_t sites_add(struct sites *sites, uint64_t hash, const struct gpulimit_site *site,
                    const char *name);
+
+/* What was kept under a number; NULL if nothing is known of it. */
+const struct gpulimit_site *sites_kept_site(const struct sites_kept *kept, uint32_t number);
+const char *sites_kept_text(const struct sites_kept *kept, uint32_t number);
+const struct gpulimit_module *sites_kept_module(const struct sites_kept *kept, uint32_t number);
 
 void sites_clear(struct sites *sites);
 

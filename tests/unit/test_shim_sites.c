@@ -66,6 +66,33 @@ static void test_texts_and_modules_are_kept_once(void **state)
     sites_clear(&sites);
 }
 
+static void test_what_was_added_can_be_read_back_where_it_stays(void **state)
+{
+    struct sites sites = {0};
+    struct gpulimit_site site = {.native_count = 1, .frames = {{.file = 1, .place = 7}}};
+    struct gpulimit_module module = {.start = 4096, .end = 8192, .path = "/lib/a.so"};
+    struct sites_text text = {"train.py"};
+    (void)state;
+    assert_null(sites_kept_text(sites.kept, 1));
+    assert_int_equal(sites_add_text(&sites, &text), 1);
+    const char *kept_text = sites_kept_text(sites.kept, 1);
+    assert_int_equal(sites_add_module(&sites, &module), 1);
+    for (uint32_t i = 1; i <= SITES_MOST; i++) {
+        site.python_count = (uint16_t)i;
+        assert_int_equal(sites_add(&sites, i, &site, "here"), i);
+    }
+    assert_string_equal(kept_text, "train.py");
+    assert_string_equal(sites_kept_module(sites.kept, 1)->path, "/lib/a.so");
+    assert_int_equal(sites_kept_site(sites.kept, 1)->frames[0].place, 7);
+    assert_int_equal(sites_kept_site(sites.kept, SITES_MOST)->python_count, SITES_MOST);
+    assert_null(sites_kept_site(sites.kept, 0));
+    assert_null(sites_kept_site(sites.kept, SITES_MOST + 1));
+    assert_null(sites_kept_text(sites.kept, SITES_TEXTS_MOST + 1));
+    assert_null(sites_kept_module(sites.kept, UINT32_MAX));
+    sites_clear(&sites);
+    assert_null(sites.kept);
+}
+
 static void test_there_is_an_end_to_what_is_kept(void **state)
 {
     struct sites sites = {0};
@@ -94,6 +121,7 @@ int main(void)
         cmocka_unit_test(test_a_stack_is_told_by_what_is_in_it),
         cmocka_unit_test(test_a_site_has_one_number),
         cmocka_unit_test(test_texts_and_modules_are_kept_once),
+        cmocka_unit_test(test_what_was_added_can_be_read_back_where_it_stays),
         cmocka_unit_test(test_there_is_an_end_to_what_is_kept),
     };
     return cmocka_run_group_tests_name("sites", tests, NULL, NULL);
