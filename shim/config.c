@@ -242,14 +242,25 @@ static void config_parse_dir(struct config *config, const char *name, const char
         config_fail(config, name, value, "is not an absolute path", "GPU_LIMIT_DIR=/dev/shm");
 }
 
+static void config_parse_report_dir(struct config *config, const char *name, const char *value)
+{
+    if (!config_copy(config->report_dir, sizeof config->report_dir, value) ||
+        (value[0] != '/' && strcmp(value, "none") != 0))
+        config_fail(config, name, value, "is neither an absolute path nor none",
+                    "GPU_LIMIT_REPORT_DIR=/var/tmp/reports");
+}
+
+static void config_parse_termination_log(struct config *config, const char *name, const char *value)
+{
+    if (!config_copy(config->termination_log, sizeof config->termination_log, value) ||
+        value[0] != '/')
+        config_fail(config, name, value, "is not an absolute path",
+                    "GPU_LIMIT_TERMINATION_LOG=/dev/termination-log");
+}
+
 static void config_parse_later(struct config *config, const char *name, const char *value)
 {
     config_fail(config, name, value, "is not supported by this version", "unset it");
-}
-
-static void config_parse_ignored(struct config *config, const char *name, const char *value)
-{
-    (void)config, (void)name, (void)value; /* promises nothing that this version does not do */
 }
 
 static const struct {
@@ -279,6 +290,16 @@ static void config_parse_variable(struct config *config, const char *name, size_
                 "did you mean GPU_LIMIT_MB? `gpulimit-stat --help` lists them");
 }
 
+/* A folder of the session's, which is not ours to complain about. */
+static void config_note_runtime_dir(struct config *config, const char *variable)
+{
+    static const char name[] = "XDG_RUNTIME_DIR=";
+    const char *value = variable + sizeof name - 1;
+    if (strncmp(variable, name, sizeof name - 1) == 0 &&
+        (value[0] != '/' || !config_copy(config->runtime_dir, sizeof config->runtime_dir, value)))
+        config->runtime_dir[0] = '\0';
+}
+
 void config_parse(struct config *config, char *const environment[])
 {
     *config = (struct config){.verbose = 1,
@@ -288,6 +309,7 @@ void config_parse(struct config *config, char *const environment[])
                               .has_python_stacks = true,
                               .stacks_min_bytes = UINT64_C(1) << 20};
     for (char *const *at = environment; *at; at++) {
+        config_note_runtime_dir(config, *at);
         if (strncmp(*at, CONFIG_PREFIX, sizeof CONFIG_PREFIX - 1) != 0)
             continue;
         const char *name = *at + sizeof CONFIG_PREFIX - 1;

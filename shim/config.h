@@ -38,8 +38,11 @@ struct config {
     bool nvml_is_real;                         /* NVML is not to show the limit */
     char log[256];
     char dir[256];
-    char report[256];     /* GPU_LIMIT_REPORT: "stderr" or a path; "" none */
-    char limit_text[128]; /* GPU_LIMIT_MB as it was set; "" if it was not */
+    char report[256];          /* GPU_LIMIT_REPORT: "stderr" or a path; "" none */
+    char report_dir[256];      /* "none": no reports; "": by default, see report_file.h */
+    char runtime_dir[256];     /* XDG_RUNTIME_DIR, "" if it is none */
+    char termination_log[256]; /* "" for none */
+    char limit_text[128];      /* GPU_LIMIT_MB as it was set; "" if it was not */
 };
 
 /* The configuration of this process, read on the first call. */

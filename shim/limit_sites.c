@@ -123,10 +123,9 @@ uint32_t limit_site(uint64_t bytes)
     return number;
 }
 
-const char *limit_asker(void)
+const char *limit_site_name(uint32_t number)
 {
     const char *name = NULL;
-    uint32_t number = limit_site(UINT64_MAX);
     const struct books *books = books_lock();
     if (number > 0 && number <= SITES_MOST && books->sites.called &&
         books->sites.called[number].name[0] != '\0')

@@ -12,8 +12,7 @@
  * not recorded. */
 uint32_t limit_site(uint64_t bytes);
 
-/* The name of the call site of the call that a hook is in, as site_name.h has it; NULL unknown. It
- * stays until a fork. */
-const char *limit_asker(void);
+/* The name of a call site, as site_name.h has it; NULL unknown. It stays until a fork. */
+const char *limit_site_name(uint32_t number);
 
 #endif

@@ -24,6 +24,11 @@ static const struct {
     [LIMIT_SETTING] = {"", "a smaller stack, heap or printf buffer"},
 };
 
+const char *refusal_ask_less(enum limit_what what)
+{
+    return refusal_words[what].ask_less;
+}
+
 /* Whether nothing that the program may free makes enough room. */
 static bool refusal_overhead_is_too_much(const struct refusal *refusal)
 {
@@ -191,21 +196,27 @@ static void refusal_add_advice(struct text *text, const struct refusal *refusal)
     if (refusal_fits_uncounted(refusal))
         text_add(text, ", or GPU_LIMIT_COUNT=allocations, which counts what the program allocates "
                        "and nothing else");
-    if (refusal_words[refusal->what].ask_less) {
+    if (refusal_ask_less(refusal->what)) {
         text_add(text, ", or ask for less (");
-        text_add(text, refusal_words[refusal->what].ask_less);
+        text_add(text, refusal_ask_less(refusal->what));
         text_add(text, ")");
     }
     text_add(text, ".\n");
 }
 
+void refusal_add_report(struct text *text, const struct refusal *refusal)
+{
+    if (!refusal->report_path)
+        return;
+    text_add(text, "gpulimit:   See the whole story: gpulimit-stat report ");
+    text_add_quoted(text, refusal->report_path, 512);
+    text_add(text, "\n");
+}
+
 static void refusal_add_more(struct text *text, const struct refusal *refusal)
 {
-    if (refusal->report_path) {
-        text_add(text, "gpulimit:   See the whole story: gpulimit-stat report ");
-        text_add_quoted(text, refusal->report_path, 512);
-        text_add(text, "\n");
-    } else if (refusal->has_ledger) {
+    refusal_add_report(text, refusal);
+    if (!refusal->report_path && refusal->has_ledger) {
         text_add(text, "gpulimit:   See who holds the memory: gpulimit-stat allocs -p ");
         text_add_number(text, (uint64_t)refusal->pid);
         text_add(text, "\n");

@@ -25,9 +25,10 @@ struct refusal {
     uint64_t card_free_bytes;
     uint64_t card_total_bytes;
     const struct neighbours *neighbours; /* who else is on the card; NULL: nobody has looked */
-    const char *asked_by; /* the program's own line, "train.py:88 forward"; NULL unknown */
-    const char *tag;      /* what the asker was at, "epoch 3"; NULL unknown */
-    const char *command;  /* as /proc/self/comm has it */
+    uint32_t site;                       /* of who asked; 0 unknown */
+    const char *asked_by;                /* its name, "train.py:88 forward"; NULL unknown */
+    const char *tag;                     /* what the asker was at, "epoch 3"; NULL unknown */
+    const char *command;                 /* as /proc/self/comm has it */
     int pid;
     bool has_ledger;         /* gpulimit-stat can see this process */
     const char *report_path; /* where the report is; NULL if there is none */
@@ -36,13 +37,19 @@ struct refusal {
 /* Writes the message of the first refusal into text: at most six lines. */
 void refusal_explain(struct text *text, const struct refusal *refusal);
 
-/* The driver has refused what the limit had let pass: at most four lines, lest it be put down to
- * the limit. */
+/* The driver has refused what the limit had let pass: at most four lines, and one about the report,
+ * lest it be put down to the limit. */
 void refusal_explain_driver(struct text *text, const struct refusal *refusal);
 
 /* Adds what was asked for: "512 MiB", "a context", "code of 20 MiB", or nothing if that is not
  * known. */
 void refusal_add_thing(struct text *text, const struct refusal *refusal);
+
+/* What a person can ask less of, NULL if there is nothing. */
+const char *refusal_ask_less(enum limit_what what);
+
+/* Adds a line that says where the report is, if there is one. */
+void refusal_add_report(struct text *text, const struct refusal *refusal);
 
 /* One line about later refusals on a device. */
 void refusal_tell_more(struct text *text, unsigned device, const struct pace_turn *turn);

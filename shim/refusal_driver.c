@@ -97,4 +97,5 @@ void refusal_explain_driver(struct text *text, const struct refusal *refusal)
     text_add_quoted(text, refusal->command, 32);
     text_add(text, ").\n");
     refusal_add_shares(text, refusal);
+    refusal_add_report(text, refusal);
 }

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum {
-    REPORT_FILE_MOST = 256 << 10, /* bytes of one report */
+    REPORT_FILE_MOST = 256 << 10,  /* bytes of one report */
     REPORT_FILE_LEAST = 128 << 10, /* a process whose files must be smaller gets none */
     REPORT_FILE_PATH = 352,
 };

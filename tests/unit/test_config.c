@@ -108,6 +108,10 @@ static void test_what_is_not_understood_is_an_error_that_names_it(void **state)
     assert_refused("GPU_LIMIT_STACKS=all,max:1M", "GPU_LIMIT_STACKS");
     assert_string_equal(config.log, "stderr");
     assert_refused("GPU_LIMIT_DIR=shm", "GPU_LIMIT_DIR");
+    assert_refused("GPU_LIMIT_REPORT_DIR=reports", "GPU_LIMIT_REPORT_DIR");
+    assert_refused("GPU_LIMIT_REPORT_DIR=", "GPU_LIMIT_REPORT_DIR");
+    assert_refused("GPU_LIMIT_TERMINATION_LOG=log", "GPU_LIMIT_TERMINATION_LOG");
+    assert_refused("GPU_LIMIT_TERMINATION_LOG=", "GPU_LIMIT_TERMINATION_LOG");
     assert_refused("GPU_LIMIT_ON_EXCEED=abort", "GPU_LIMIT_ON_EXCEED");
     assert_refused("GPU_LIMIT_GROUP=team", "GPU_LIMIT_GROUP");
 }
@@ -161,6 +165,37 @@ static void test_stacks_are_of_large_allocations_unless_told_otherwise(void **st
     parse("GPU_LIMIT_STACKS=python,min:64K", NULL);
     assert_true(!config.has_native_stacks && config.has_python_stacks);
     assert_int_equal(config.stacks_min_bytes, 64 << 10);
+    assert_int_equal(config.error.length, 0);
+}
+
+static void test_reports_go_where_they_are_sent(void **state)
+{
+    (void)state;
+    parse(NULL, NULL);
+    assert_string_equal(config.report_dir, "");
+    assert_string_equal(config.runtime_dir, "");
+    assert_string_equal(config.termination_log, "");
+    parse("GPU_LIMIT_REPORT_DIR=/tmp/reports", "XDG_RUNTIME_DIR=/run/user/1000");
+    assert_string_equal(config.report_dir, "/tmp/reports");
+    assert_string_equal(config.runtime_dir, "/run/user/1000");
+    parse("GPU_LIMIT_REPORT_DIR=none", "GPU_LIMIT_TERMINATION_LOG=/dev/termination-log");
+    assert_string_equal(config.report_dir, "none");
+    assert_string_equal(config.termination_log, "/dev/termination-log");
+    assert_int_equal(config.error.length, 0);
+}
+
+/* That is another program's variable: what is no folder there is no error here. */
+static void test_a_runtime_folder_that_is_none_is_passed_over(void **state)
+{
+    static char variable[400] = "XDG_RUNTIME_DIR=/";
+    (void)state;
+    parse("XDG_RUNTIME_DIR=run", NULL);
+    assert_string_equal(config.runtime_dir, "");
+    parse("XDG_RUNTIME_DIR=", NULL);
+    assert_string_equal(config.runtime_dir, "");
+    memset(variable + strlen(variable), 'x', sizeof variable - strlen(variable) - 1);
+    parse(variable, NULL);
+    assert_string_equal(config.runtime_dir, "");
     assert_int_equal(config.error.length, 0);
 }
 
@@ -222,6 +257,8 @@ int main(void)
         cmocka_unit_test(test_control_characters_do_not_reach_the_terminal),
         cmocka_unit_test(test_nvml_shows_the_limit_unless_told_otherwise),
         cmocka_unit_test(test_stacks_are_of_large_allocations_unless_told_otherwise),
+        cmocka_unit_test(test_reports_go_where_they_are_sent),
+        cmocka_unit_test(test_a_runtime_folder_that_is_none_is_passed_over),
         cmocka_unit_test(test_devices_have_their_own_limits),
         cmocka_unit_test(test_a_device_that_is_not_named_gets_nothing),
         cmocka_unit_test(test_the_values_survive_a_change_of_the_environment),

@@ -51,6 +51,7 @@ static int start(void **state)
     setenv("GPU_LIMIT_MB", "0=1G", 1);
     setenv("GPU_LIMIT_DIR", "/nonexistent", 1);
     setenv("GPU_LIMIT_LOG", log_path, 1);
+    setenv("GPU_LIMIT_REPORT_DIR", "none", 1);
     if (!start_process(&driver))
         return 1;
     start_add_device(0, "GPU-0", MIB(8192));
