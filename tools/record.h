@@ -14,6 +14,8 @@
 #include "symbols.h"
 #include "view.h"
 
+#define RECORD_TIME_MAX (UINT64_C(18446744072) * 1000000000) /* whole seconds, in 64 bits */
+
 /* A point that the program named. */
 struct record_mark {
     const char *name;

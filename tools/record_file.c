@@ -109,7 +109,8 @@ static uint64_t record_get_time(const struct record_reading *reading, json_t *ob
         return 0;
     }
     if (!rest || sscanf(rest, ".%3uZ%n", &milliseconds, &length) != 1 || length != 5 ||
-        rest[length] != '\0' || (seconds = timegm(&fields)) < 0 || seconds > 0x1p33) {
+        rest[length] != '\0' || (seconds = timegm(&fields)) < 0 ||
+        (uint64_t)seconds > RECORD_TIME_MAX / 1000000000) {
         record_complain(reading, key, "a time");
         return 0;
     }
@@ -239,7 +240,12 @@ static void record_read_timeline(const struct record_reading *reading, json_t *t
 static void record_read_figures(const struct record_reading *reading, json_t *object,
                                 struct report_device *figures)
 {
-    figures->gpu_index = (unsigned int)record_get_number(reading, object, "gpu_index");
+    uint64_t gpu_index = record_get_number(reading, object, "gpu_index");
+
+    if (gpu_index > UINT32_MAX) {
+        record_complain(reading, "gpu_index", "the number of a GPU");
+    }
+    figures->gpu_index = (unsigned int)gpu_index;
     figures->gpu_uuid = record_get_text(reading, object, "gpu_uuid");
     figures->limit_bytes = record_get_limit(reading, object);
     figures->requested_bytes = record_get_number(reading, object, "requested_bytes");

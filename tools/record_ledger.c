@@ -25,6 +25,16 @@ static uint64_t record_number(uint64_t number)
     return number <= INT64_MAX ? number : INT64_MAX;
 }
 
+static uint64_t record_limit(uint64_t bytes)
+{
+    return bytes == GPULIMIT_NO_LIMIT ? bytes : record_number(bytes);
+}
+
+static uint64_t record_time(uint64_t time_ns)
+{
+    return time_ns <= RECORD_TIME_MAX ? time_ns : RECORD_TIME_MAX;
+}
+
 static uint64_t record_add_up(uint64_t a, uint64_t b)
 {
     return record_number(record_number(a) + record_number(b));
@@ -138,9 +148,7 @@ static void record_fill_figures(const struct gpulimit_ledger *ledger,
     bool has_overhead = ledger->count_mode == GPULIMIT_COUNT_PROCESS;
 
     figures->gpu_index = device->gpu_index;
-    figures->limit_bytes = device->limit_bytes == GPULIMIT_NO_LIMIT
-                               ? GPULIMIT_NO_LIMIT
-                               : record_number(device->limit_bytes);
+    figures->limit_bytes = record_limit(device->limit_bytes);
     figures->peak_after_ns = record_less(device->peak_mono_ns, ledger->created_mono_ns);
     figures->peak.bytes = record_number(device->peak_bytes);
     figures->peak.overhead_bytes = has_overhead ? record_number(device->peak_overhead_bytes) : 0;
@@ -184,6 +192,7 @@ static void record_fill_history(const struct gpulimit_ledger *ledger, uint32_t n
         *sample = source->samples[i];
         sample->highest_bytes = record_number(sample->highest_bytes);
         sample->lowest_bytes = record_number(sample->lowest_bytes);
+        sample->limit_bytes = record_limit(sample->limit_bytes);
         sample->denials = record_number(sample->denials);
     }
     device->samples_after_ns = record_less(source->sample_start_mono_ns, ledger->created_mono_ns);
@@ -201,8 +210,8 @@ void record_from_ledger(const struct gpulimit_ledger *ledger, struct symbols *sy
         .state = gpulimit_reader_state_name(ledger->state),
         .limit_text = record_keep(record, ledger->limit_text),
         .counts_requests = ledger->count_mode != GPULIMIT_COUNT_PROCESS,
-        .start_time_ns = ledger->created_time_ns,
-        .end_time_ns = ledger->ended_time_ns,
+        .start_time_ns = record_time(ledger->created_time_ns),
+        .end_time_ns = record_time(ledger->ended_time_ns),
     };
     for (uint32_t i = 0; i < ledger->argument_count; i++) {
         record_add_argument(record, ledger->arguments[i]);

@@ -14,6 +14,7 @@
 
 #include "emit_json.h"
 #include "emit_table.h"
+#include "fuzz_record.h"
 #include "gpulimit/reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -121,6 +122,7 @@ static void fuzz_print(struct gpulimit_ledger *ledger)
         .ledgers = &ledger, .ledger_count = 1, .time_ns = UINT64_C(1) << 60};
     const struct view_filter filter = {.has_ended = true};
     struct emit_style style = {.has_headings = true, .has_states = true, .has_stacks = true};
+    struct record record;
     struct view view;
 
     if (!nowhere) {
@@ -148,6 +150,9 @@ static void fuzz_print(struct gpulimit_ledger *ledger)
         emit_table_allocations(&view, &groups, &style);
         groups_close(&groups);
     }
+    record_from_ledger(ledger, NULL, &record);
+    fuzz_check_record(&record);
+    record_drop(&record);
     warnings_drop(&snapshot.warnings);
     view_close(&view);
 }
