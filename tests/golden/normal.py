@@ -22,6 +22,8 @@ TEXTS = [
     (r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z', '<time>'),
     (r'\b\d\d:\d\d:\d\d\b', '<hh:mm:ss>'),
     (r'\b\d+\.\d s\b', '<seconds> s'),
+    (r'over time .*; up to', 'over time     <chart>; up to'),
+    (r'(?m)^ +[! ]*! +refused$', '                <marks>  refused'),
     (r'\+0x[0-9a-f]+', '+<offset>'),
     (r'python3\.\d+', 'python3'),
     (r'(gpulimit\.<\w+>)\.\d+', r'\1.<time>'),
@@ -131,6 +133,8 @@ class Normal:
         return '\n'.join(told) + '\n'
 
     def _value(self, key, value):
+        if key in JSON_WORDS and value is not None:
+            return JSON_WORDS[key]
         if isinstance(value, dict):
             return {name: self._value(name, item) for name, item in value.items()}
         if isinstance(value, list):
@@ -138,8 +142,6 @@ class Normal:
             return values + ['<frames of others>'] * (len(values) < len(value))
         if value is None or isinstance(value, bool):
             return value
-        if key in JSON_WORDS:
-            return JSON_WORDS[key]
         if key in ('pid', 'thread_id'):
             return self.pids.get(str(value), '<other>')
         return self.text(value) if isinstance(value, str) else value
@@ -147,6 +149,7 @@ class Normal:
 
 OTHERS = '        <frames of others>'
 JSON_WORDS = {'uid': '<uid>', 'age_seconds': '<age>', 'oldest_age_seconds': '<age>', 'after_seconds': '<seconds>',
+              'interval_seconds': '<seconds>', 'samples': '<samples>',
               'address': '<address>', 'offset': '<offset>', 'build_id': '<build-id>', 'generated_time': '<time>'}
 
 

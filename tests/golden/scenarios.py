@@ -99,10 +99,48 @@ def messages(stage):
 
 
 def reports(stage):
-    """What is left of a run: the library's report at its end."""
+    """What a run leaves behind, what the tool makes of that, and of a process that lives or was killed."""
     train = stage.start('train', 'train.py', GPU_LIMIT_MB='512', GPU_LIMIT_REPORT='stderr')
+    stage.comment('of a process that lives')
+    stage.stat(f'report -p {train.pid}')
     train.end()
-    told(stage, 'nothing was refused, and there is no limit', 'train.py 64', GPU_LIMIT_REPORT='stderr')
+    stage.comment('of one that has ended')
+    stage.stat(f'report -p {train.pid}')
+    stage.json(f'report --json -p {train.pid}', 'report')
+    stage.comment('of one that was killed, without a limit')
+    killed = stage.start('killed', 'train.py 64')
+    killed.kill()
+    stage.stat(f'report -p {killed.pid}')
+    stage.comment('of a file')
+    for name, batch in ('large', 512), ('small', 100):
+        run = stage.start(name, f'train.py {batch}', GPU_LIMIT_MB='512', GPU_LIMIT_VERBOSE='0',
+                          GPU_LIMIT_REPORT=str(stage.folder / f'{name}.json'))
+        run.end()
+    stage.file(stage.folder / 'small.json', 'report')
+    stage.stat('report small.json')
+    stage.stat('report --diff small.json large.json')
+    stage.stat('report nothing.json')
+    stage.stat('report')
+    stage.stat('report --diff small.json')
+
+
+def checks(stage):
+    """Assertions for continuous integration."""
+    for name, batch in ('large', 512), ('small', 100):
+        run = stage.start(name, f'train.py {batch}', GPU_LIMIT_MB='512', GPU_LIMIT_VERBOSE='0',
+                          GPU_LIMIT_REPORT=str(stage.folder / f'{name}.json'))
+        run.end()
+    stage.stat('check --peak-below 500M --max-denials 2 --max-live-at-exit 1G large.json')
+    stage.stat('check --peak-below 400M --max-denials 0 --max-live-at-exit 0 large.json')
+    stage.stat('check --compare small.json --tolerance 5 large.json')
+    stage.stat('check --compare small.json --tolerance 10% large.json')
+    stage.stat(f'check --max-denials 0 -p {run.pid}')
+    stage.json('check --json --peak-below 400M --max-denials 2 large.json', 'check')
+    stage.stat('check --peak-below 400M --max-denials 2 --junit out.xml large.json')
+    stage.show('out.xml')
+    stage.stat('check large.json')
+    stage.stat('check --peak-below 400M')
+    stage.stat('check --peak-below much large.json')
 
 
 def stubborn(stage):
@@ -143,5 +181,5 @@ def ends(stage):
     stage.stat('doctor')
 
 
-OF_PYTHON = ('python', 'reports')
+OF_PYTHON = ('checks', 'python', 'reports')
 OF_SYMBOLS = ('ends', 'native')

@@ -30,8 +30,9 @@ class Program:
         path = sys.executable if is_python else str(_find(words[0]))
         shown = ['python3'] + words if is_python else ['./' + words[0]] + words[1:]
         settings = [f'{key}={value}' for key, value in environment.items()]
+        # By short names, as what is printed of a command is cut at some length.
         self.process = subprocess.Popen(
-            [path, str(HERE / words[0])] + words[1:] if is_python else shown, executable=path, cwd=PROGRAMS.parent,
+            shown, executable=path, cwd=HERE if is_python else PROGRAMS.parent,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding='utf-8',
             env={**stage.environment, 'LD_PRELOAD': LIBRARY, 'PYTHONDONTWRITEBYTECODE': '1', **environment})
         self.pid = self.process.pid
@@ -99,7 +100,7 @@ class Stage:
         self.environment = {key: value for key, value in os.environ.items() if not key.startswith(OURS)}
         self.environment.update(
             GPU_LIMIT_DIR=str(self.ledgers), SIMGPU_STATE=str(self.folder / 'simgpu'), LD_LIBRARY_PATH=SIMGPU,
-            XDG_RUNTIME_DIR=str(self.folder / 'run'), LC_ALL='C.UTF-8', TERM='dumb', TZ='UTC')
+            PATH=f'{pathlib.Path(sys.executable).parent}:{os.environ.get("PATH", "")}', XDG_RUNTIME_DIR=str(self.folder / 'run'), LC_ALL='C.UTF-8', TERM='dumb', TZ='UTC')
         (self.folder / 'run').mkdir()
         for path, name in ((self.ledgers, '<ledgers>'), (self.folder / 'run', '<run>'), (self.folder, '<folder>'),
                            (LIBRARY.split(':')[-1], '<libgpulimit.so>'), (sys.executable, 'python3'),
@@ -152,6 +153,10 @@ class Stage:
         """What a file has, which is JSON likewise."""
         self.say(f'\n$ cat {self.normal.text(str(path))}')
         self.say(self._valid(path.read_text(encoding='utf-8'), name).rstrip('\n'))
+
+    def show(self, name):
+        self.say(f'\n$ cat {name}')
+        self.say(self.normal.text((self.folder / name).read_text(encoding='utf-8')).rstrip('\n'))
 
     def _valid(self, text, name):
         with open(HERE.parent.parent / 'docs' / 'schemas' / f'{name}.schema.json', encoding='utf-8') as file:
