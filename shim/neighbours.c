@@ -44,7 +44,9 @@ struct neighbours_entry {
     char name[];
 };
 
-static bool neighbours_read(int file, uint64_t offset, void *bytes, size_t size)
+/* Never inlined: of a fence that is, gcc with TSan warns. */
+__attribute__((noinline)) static bool neighbours_read(int file, uint64_t offset, void *bytes,
+                                                      size_t size)
 {
     ssize_t got;
     do {
