@@ -18,10 +18,10 @@ static uint64_t growth_get_later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Of a process that was killed, nobody knows when; the last thing that it did is known. */
+/* 0 if nothing is known of any. */
 static uint64_t growth_find_last_deed(const struct gpulimit_ledger *ledger)
 {
-    uint64_t last_ns = ledger->created_mono_ns;
+    uint64_t last_ns = 0;
 
     for (uint32_t i = 0; i < ledger->entry_count; i++) {
         last_ns = growth_get_later(last_ns, ledger->entries[i].born_mono_ns);
@@ -35,17 +35,29 @@ static uint64_t growth_find_last_deed(const struct gpulimit_ledger *ledger)
     return last_ns;
 }
 
-/* Only differences to the moment of creation mean something in our clock. */
-static uint64_t growth_find_end(const struct view *view, const struct gpulimit_ledger *ledger)
+/* Now, or the end, by the writer's clock; only differences to the moment of creation mean something
+ * in ours. */
+static uint64_t growth_find_last_moment(const struct view *view,
+                                        const struct gpulimit_ledger *ledger)
 {
     uint64_t time_ns = ledger->state == GPULIMIT_STATE_LIVE ? view->time_ns : ledger->ended_time_ns;
     uint64_t life_ns = time_ns > ledger->created_time_ns ? time_ns - ledger->created_time_ns : 0;
 
-    if (ledger->state == GPULIMIT_STATE_STALE) {
-        return growth_find_last_deed(ledger);
-    }
     return life_ns < UINT64_MAX - ledger->created_mono_ns ? ledger->created_mono_ns + life_ns
                                                           : UINT64_MAX;
+}
+
+/* A program that rests, at a prompt perhaps, has neither gone on growing nor stopped, so its life
+ * goes up to the last thing that it did. Of one that was killed, no more is known anyway. */
+static uint64_t growth_find_end(const struct view *view, const struct gpulimit_ledger *ledger)
+{
+    uint64_t deed_ns = growth_find_last_deed(ledger);
+    uint64_t moment_ns = growth_find_last_moment(view, ledger);
+
+    if (ledger->state == GPULIMIT_STATE_STALE) {
+        return deed_ns;
+    }
+    return ledger->event_count > 0 && deed_ns < moment_ns ? deed_ns : moment_ns;
 }
 
 static int growth_sort_edges(const void *first, const void *second)

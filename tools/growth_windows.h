@@ -10,7 +10,7 @@
 
 /* The times between edges[i] and edges[i + 1], for all i below `count`. What is before the first
  * edge is start-up: the first eighth of the life so far, and with marks all up to the first mark
- * after it. */
+ * after it. A life goes up to the last event, where events are known. */
 struct growth_windows {
     uint64_t *edges;
     size_t count;    /* 0: too short a life to have any */

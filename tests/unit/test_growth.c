@@ -344,6 +344,33 @@ static void test_the_life_of_the_dead_has_ended(void **state)
     }
 }
 
+/* At a prompt since the 40th second. */
+static void test_who_rests_has_not_stopped_growing(void **state)
+{
+    static struct gpulimit_ledger_event events[2];
+
+    (void)state;
+    test_make();
+    for (int born = 5; born <= 40; born += 5) {
+        test_bear(1, born, MIB);
+    }
+    events[0].mono_ns = test_ledger.created_mono_ns + 20 * SECOND;
+    events[1].mono_ns = test_ledger.created_mono_ns + 40 * SECOND;
+    test_ledger.events = events;
+    test_ledger.event_count = 2;
+    test_count(1, 98, 0);
+    test_judge(GROUPS_BY_SITE, 0);
+    assert_int_equal(test_growth.count, 1);
+    assert_int_equal(test_growth.rows[0].score, 99);
+    assert_int_equal(test_growth.rows[0].bytes_per_minute, (8 * MIB * 60 + 17) / 35);
+    test_close();
+
+    events[1].mono_ns = test_ledger.created_mono_ns + 75 * SECOND; /* it goes on, but not here */
+    test_judge(GROUPS_BY_SITE, 0);
+    assert_int_equal(test_growth.rows[0].score, 57); /* in 4 of 7 */
+    test_close();
+}
+
 static void test_a_life_of_no_length_has_no_growth(void **state)
 {
     (void)state;
@@ -400,6 +427,7 @@ int main(void)
         cmocka_unit_test(test_tallies_may_be_missing_or_senseless),
         cmocka_unit_test(test_one_device_is_not_the_other),
         cmocka_unit_test(test_the_life_of_the_dead_has_ended),
+        cmocka_unit_test(test_who_rests_has_not_stopped_growing),
         cmocka_unit_test(test_a_life_of_no_length_has_no_growth),
         cmocka_unit_test(test_windows_have_edges),
     };
