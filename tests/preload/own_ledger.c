@@ -5,26 +5,43 @@
 #include "own_ledger.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-struct gpulimit_ledger *own_ledger(void)
+/* Opens it, once a process, as closing it would drop the library's lock on the file, which is this
+ * process's: others would take it for a dead one's and clear it away. Returns -1 if there is none.
+ */
+static int own_file(void)
 {
-    char path[512], reason[GPULIMIT_READER_REASON_BYTES], prefix[64];
-    struct gpulimit_ledger *ledger = NULL;
+    static int kept = -1, of;
+    char path[512], prefix[64];
+    if (kept >= 0 && of == getpid())
+        return kept;
+    kept = -1;
+    of = getpid();
     DIR *folder = opendir(getenv("GPU_LIMIT_DIR"));
-    snprintf(prefix, sizeof prefix, GPULIMIT_REGION_PREFIX "%d.", (int)getpid());
-    for (struct dirent *file; folder && !ledger && (file = readdir(folder));) {
+    snprintf(prefix, sizeof prefix, GPULIMIT_REGION_PREFIX "%d.", of);
+    for (struct dirent *file; folder && kept < 0 && (file = readdir(folder));) {
         snprintf(path, sizeof path, "%s/%s", getenv("GPU_LIMIT_DIR"), file->d_name);
-        if (strncmp(file->d_name, prefix, strlen(prefix)) == 0 &&
-            gpulimit_reader_open(path, GPULIMIT_READER_HISTORY, reason, &ledger) !=
-                GPULIMIT_READER_OK)
-            ledger = NULL;
+        if (strncmp(file->d_name, prefix, strlen(prefix)) == 0)
+            kept = open(path, O_RDONLY | O_CLOEXEC);
     }
     if (folder)
         closedir(folder);
+    return kept;
+}
+
+struct gpulimit_ledger *own_ledger(void)
+{
+    char reason[GPULIMIT_READER_REASON_BYTES];
+    struct gpulimit_ledger *ledger = NULL;
+    int file = own_file();
+    if (file < 0 || gpulimit_reader_read(file, "own", GPULIMIT_READER_HISTORY, reason, &ledger) !=
+                        GPULIMIT_READER_OK)
+        return NULL;
     return ledger;
 }
 
