@@ -98,7 +98,7 @@ void report_tell_head(struct text *text, const char *prefix, const struct report
         text_add(text, ", under GPU_LIMIT_MB=");
         text_add_quoted(text, head->limit_text, 60);
     }
-    text_add(text, head->counts_requests ? ", which limits what it asks for\n" : "\n");
+    text_add(text, head->counts_requests ? ", GPU_LIMIT_COUNT=allocations\n" : "\n");
 }
 
 void report_tell_next(struct text *text, const char *prefix, const struct report_head *head)

@@ -340,8 +340,8 @@ static void people_are_told_what_is_special(void **state)
     other.counts_requests = true;
     report_tell_head(&text, "", &other);
     assert_string_equal(text_string(&text),
-                        "process 4121 (1 2 3 4 5 6 ...) runs, under GPU_LIMIT_MB=1?, which limits "
-                        "what it asks for\n");
+                        "process 4121 (1 2 3 4 5 6 ...) runs, under GPU_LIMIT_MB=1?, "
+                        "GPU_LIMIT_COUNT=allocations\n");
     report_tell(&text, "", &other, &device);
     assert_string_equal(text_string(&text), "GPU 0: peak 0 bytes (no limit), 0.0 s after the "
                                             "start\n"
