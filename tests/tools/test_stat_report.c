@@ -324,37 +324,83 @@ static void test_no_damage_ends_in_a_crash(void **state)
     free(text);
 }
 
+/* As the library writes it, and a character that acts on terminals. */
 static const char test_refusal[] =
-    "{\"schema\": \"gpulimit.oom/1\", \"time\": \"2026-11-30T13:17:01.000Z\", \"pid\": 4242,\n"
+    "{\"schema\": \"gpulimit.oom/1\", \"time\": \"2026-11-30T13:17:01.000Z\",\n"
+    "\"monotonic_ns\": 9000000000, \"library_version\": \"0.1.0\", \"host\": \"a\",\n"
+    "\"pid\": 4242, \"ppid\": 1, \"uid\": 0, \"cgroup\": null,\n"
     "\"command\": [\"python3\", \"train.py\"], \"tag\": \"epoch 3\", \"cause\": \"limit\",\n"
-    "\"gpu\": {\"index\": 0, \"physical_total_bytes\": 8589934592,\n"
+    "\"gpu\": {\"index\": 0, \"uuid\": \"GPU-1\", \"physical_total_bytes\": 8589934592,\n"
     "  \"physical_free_bytes\": 7516192768},\n"
-    "\"request\": {\"bytes\": 536870912, \"api\": \"cuMemAlloc_v2\",\n"
-    "  \"where\": \"train.py:88 forward\",\n"
-    "  \"python_frames\": [{\"file\": \"/srv/train.py\", \"line\": 88, \"function\": \"forward\"},\n"
+    "\"limit\": {\"bytes\": 1073741824, \"source\": \"GPU_LIMIT_MB\", \"text\": \"1024\",\n"
+    "  \"count\": \"process\"},\n"
+    "\"usage\": {\"used_bytes\": 943718400, \"peak_bytes\": 943718400,\n"
+    "  \"overhead_bytes\": 67108864, \"shortfall_bytes\": 406847488, \"live_allocations\": 57,\n"
+    "  \"denials\": 1, \"by_kind\": {KINDS}},\n"
+    "\"request\": {\"bytes\": 536870912, \"rounded_bytes\": 536870912, \"kind\": \"linear\",\n"
+    "  \"api\": \"cuMemAlloc_v2\", \"what\": \"allocation\", \"thread_id\": 1,\n"
+    "  \"thread_name\": \"python3\", \"where\": \"train.py:88 forward\",\n"
+    "  \"native_frames\": [{\"module\": \"/srv/libops.so\", \"build_id\": \"abcd\",\n"
+    "    \"offset\": \"0x1234\"}],\n"
+    "  \"python_frames\": [{\"file\": \"/srv/train.py\", \"line\": 88,\n"
+    "    \"function\": \"forward\"},\n"
     "  {\"file\": \"/srv/train.py\", \"line\": 9, \"function\": \"<mod\\u001bule>\"}]},\n"
-    "\"limit\": {\"bytes\": 1073741824},\n"
-    "\"usage\": {\"used_bytes\": 943718400, \"shortfall_bytes\": 406847488},\n"
-    "\"live_top\": [{\"where\": \"model.py:31 load\", \"bytes\": 671088640, \"count\": 2},\n"
-    "  {\"where\": null, \"bytes\": 104857600, \"count\": 1}],\n"
+    "\"live_top\": [\n"
+    "  {\"where\": \"model.py:31 load\", \"bytes\": 576716800, \"count\": 1,\n"
+    "   \"oldest_age_seconds\": 3, \"native_frames\": [], \"python_frames\": []},\n"
+    "  {\"where\": null, \"bytes\": 104857600, \"count\": 1,\n"
+    "   \"oldest_age_seconds\": 3, \"native_frames\": [], \"python_frames\": []},\n"
+    "  {\"where\": \"model.py:31 load\", \"bytes\": 94371840, \"count\": 1,\n"
+    "   \"oldest_age_seconds\": 3, \"native_frames\": [], \"python_frames\": []}],\n"
     "\"others\": {\"sites\": 41, \"bytes\": 68157440, \"count\": 50},\n"
     "\"without_site\": {\"bytes\": 1048576, \"count\": 3}, \"idle_bytes\": 31457280,\n"
-    "\"under_way_bytes\": 0, \"overhead_bytes\": 67108864,\n"
-    "\"other_processes\": [{\"pid\": 77, \"used_bytes\": 1048576}],\n"
-    "\"hints\": [{\"code\": \"raise\", \"text\": \"To let it pass, set GPU_LIMIT_MB to 1412.\"}]}\n";
+    "\"under_way_bytes\": 0, \"overhead_bytes\": 67108864, \"truncated\": false,\n"
+    "\"recent_events\": [{\"monotonic_ns\": 9000000000, \"what\": \"refused\",\n"
+    "  \"bytes\": 536870912, \"charged_bytes\": 943718400, \"gpu_index\": 0,\n"
+    "  \"kind\": \"linear\", \"api\": \"cuMemAlloc_v2\", \"address\": null, \"thread_id\": 1,\n"
+    "  \"where\": null, \"tag\": null},\n"
+    "  {\"monotonic_ns\": 8750000000, \"what\": \"allocated\",\n"
+    "  \"bytes\": 1048576, \"charged_bytes\": 943718400, \"gpu_index\": 0, \"kind\": \"linear\",\n"
+    "  \"api\": \"cuMemAlloc_v2\", \"address\": \"0x7f0000000000\", \"thread_id\": 1,\n"
+    "  \"where\": \"model.py:31 load\", \"tag\": null}],\n"
+    "\"other_processes\": [{\"pid\": 77, \"uid\": 0, \"used_bytes\": 1048576,\n"
+    "  \"command\": \"solver\"}],\n"
+    "\"hints\": [{\"code\": \"raise_limit\", \"text\": \"To let it pass, set GPU_LIMIT_MB to "
+    "1412.\"}]}\n";
+
+/* With all kinds, none of which holds anything. */
+static char *test_make_refusal(void)
+{
+    static const char *const kinds[] = {
+#define KIND(_name, _NAME, _text) #_name,
+#include "gpulimit/tbl/kinds.def"
+    };
+    char list[1024] = "";
+    char *end = list;
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        end += sprintf(end, "%s\"%s\": {\"bytes\": 0, \"count\": 0}", i > 0 ? ", " : "", kinds[i]);
+    }
+    return test_replace(test_refusal, "KINDS", list);
+}
 
 static void test_the_report_of_a_refusal_is_for_people(void **state)
 {
-    const char *path = test_write("gpulimit-oom.json", test_refusal);
+    char *refusal = test_make_refusal();
+    char *native = test_replace(refusal, "python_frames", "other_frames");
+    const char *path = test_write("gpulimit-oom.json", refusal);
     struct tool_result result;
 
     (void)state;
+    schema_check("oom", refusal); /* so that this test is about what there is */
     EXPECT(0,
-           "refused 512 MiB on GPU 0 by the limit: 900 MiB of 1024 MiB in use, short by 388 MiB\n"
-           "  process       4242 (python3 train.py), 2026-11-30T13:17:01.000Z\n"
+           "refused 512 MiB on GPU 0 by the limit\n"
+           "  in use        900 MiB of 1024 MiB, short by 388 MiB\n"
+           "  process       4242 (python3 train.py)\n"
+           "  at            2026-11-30T13:17:01.000Z\n"
            "  asked for by  train.py:88 forward\n"
            "  by calling    cuMemAlloc_v2\n"
-           "  while in      epoch 3\n"
+           "  in phase      epoch 3\n"
            "  called from   /srv/train.py:88 forward\n"
            "                /srv/train.py:9 <mod?ule>\n"
            "held then by\n"
@@ -364,8 +410,10 @@ static void test_the_report_of_a_refusal_is_for_people(void **state)
            "      1 MiB  of no known call site (3 allocations)\n"
            "     30 MiB  idle in pools\n"
            "     64 MiB  overhead: context, code, streams\n"
+           "before that, the latest first\n"
+           "      0.25 s  allocated 1 MiB by model.py:31 load\n"
            "The GPU itself had 7168 MiB free of 8192 MiB.\n"
-           "  process 77 held 1 MiB of it\n"
+           "  of it 1 MiB was held by process 77 (solver)\n"
            "To let it pass, set GPU_LIMIT_MB to 1412.\n",
            "", path);
     TOOL_RUN(&result, STAT, "report", "--diff", path, path);
@@ -373,11 +421,17 @@ static void test_the_report_of_a_refusal_is_for_people(void **state)
     assert_non_null(strstr(result.err, "is the report of a refusal, not of a run"));
     tool_forget(&result);
     remove(path);
+    path = test_write("gpulimit-oom.json", native);
+    TOOL_RUN(&result, STAT, "report", path);
+    assert_non_null(strstr(result.out, "  called from   libops.so+0x1234\nheld"));
+    tool_forget(&result);
     path = test_write("gpulimit-oom.json", "{\"schema\": \"gpulimit.oom/1\", \"hints\": 7}");
     TOOL_RUN(&result, STAT, "report", path);
     assert_int_equal(result.status, 0);
     tool_forget(&result);
     remove(path);
+    free(refusal);
+    free(native);
 }
 
 static void test_the_command_line_is_understood_or_refused(void **state)
