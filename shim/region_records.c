@@ -20,6 +20,7 @@ static struct records {
     uint32_t capacity, used;
     uint32_t total; /* records in all extents */
     unsigned extents;
+    bool is_full; /* growing has failed; not tried again: numbers would no longer be the caller's */
 } records[RECORDS_SECTIONS];
 
 static uint32_t region_record_bytes(enum gpulimit_section section)
@@ -53,7 +54,11 @@ uint32_t region_append(enum gpulimit_section section, const void *record)
 {
     struct records *of = &records[section];
     uint32_t record_bytes = region_record_bytes(section);
-    if (!region_header() || (of->used == of->capacity && !region_grow_records(of, section)))
+    if (!region_header())
+        return 0;
+    if (of->used == of->capacity && !of->is_full)
+        of->is_full = !region_grow_records(of, section);
+    if (of->is_full)
         return 0;
     memcpy(of->memory + (size_t)of->used * record_bytes, record, record_bytes);
     of->used++;

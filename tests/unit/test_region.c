@@ -163,6 +163,27 @@ static void test_a_full_folder_costs_entries_and_no_sigbus(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* Whoever counts along knows what number the next one has: there is none behind a gap. */
+static void test_a_section_that_was_full_once_stays_full(void **state)
+{
+    static const struct gpulimit_site site = {.native_count = 1};
+    static const char text[GPULIMIT_TEXT_BYTES] = "text";
+    struct rlimit before, limit;
+    uint32_t count = 0;
+    (void)state;
+    assert_true(open_region());
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = before;
+    limit.rlim_cur = 256 << 10;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    while (region_append(GPULIMIT_SECTION_SITES, &site) == count + 1)
+        count++;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_true(count > 0 && count < 512);
+    assert_int_equal(region_append(GPULIMIT_SECTION_SITES, &site), 0);
+    assert_int_equal(region_append(GPULIMIT_SECTION_TEXTS, text), 1);
+}
+
 static void test_a_forked_child_leaves_the_file_alone(void **state)
 {
     size_t bytes;
@@ -287,6 +308,7 @@ int main(void)
         IN_FOLDER(test_entries_lie_where_the_extents_say),
         IN_FOLDER(test_without_a_folder_all_goes_on_without_a_file),
         IN_FOLDER(test_a_full_folder_costs_entries_and_no_sigbus),
+        IN_FOLDER(test_a_section_that_was_full_once_stays_full),
         IN_FOLDER(test_a_forked_child_leaves_the_file_alone),
         IN_FOLDER(test_the_descriptor_is_out_of_the_way_and_closed_on_exec),
         IN_FOLDER(test_dead_ledgers_stay_up_to_a_number),
