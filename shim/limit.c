@@ -87,12 +87,22 @@ static bool limit_find_room(struct ticket *ticket)
     return fits;
 }
 
+/* A refused request, with where it came from: that takes locks, so it is asked before the books'.
+ */
+static struct ticket limit_locate(const struct ticket *ticket)
+{
+    struct ticket located = *ticket;
+    located.site = start_config()->error.length > 0 ? 0 : limit_site(UINT64_MAX);
+    return located;
+}
+
 /* Shows a refusal that has been counted, and remembers it. The tag comes from before the lock,
  * which a new name's number needs. */
 static void limit_note_refusal(struct books *books, const struct ticket *ticket, uint32_t tag,
                                enum gpulimit_event_what what)
 {
     const struct ledger_entry entry = {.requested_bytes = ticket->bytes,
+                                       .site = ticket->site,
                                        .tag = tag,
                                        .api = (uint16_t)ticket->api,
                                        .kind = (uint8_t)ticket->kind,
@@ -117,9 +127,10 @@ static void limit_refuse(const struct ticket *ticket)
 {
     limit_refused.bytes = ticket->bytes;
     limit_refused.device = ticket->device;
+    const struct ticket located = limit_locate(ticket);
     if (ticket->device < BUDGET_DEVICES)
-        limit_count_denial(ticket);
-    tell_refusal(ticket);
+        limit_count_denial(&located);
+    tell_refusal(&located);
 }
 
 bool limit_reserve(struct ticket *ticket, enum gpulimit_kind kind, unsigned device, uint64_t owner,
@@ -307,12 +318,13 @@ void limit_driver_refused(const struct ticket *ticket)
 {
     if (ticket->device >= BUDGET_DEVICES)
         return;
+    const struct ticket located = limit_locate(ticket);
     uint32_t tag = limit_tag();
     struct books *books = books_lock();
     books->ledger.totals[ticket->device].driver_denials++;
-    limit_note_refusal(books, ticket, tag, GPULIMIT_EVENT_DRIVER_REFUSED);
+    limit_note_refusal(books, &located, tag, GPULIMIT_EVENT_DRIVER_REFUSED);
     books_unlock();
-    tell_driver_refusal(ticket);
+    tell_driver_refusal(&located);
 }
 
 void limit_note_change(struct books *books, unsigned device, enum gpulimit_kind kind, int64_t bytes)

@@ -32,7 +32,7 @@ struct ticket {
     enum gpulimit_kind kind;
     enum api api;
     enum limit_what what;
-    uint32_t site;             /* see limit_site */
+    uint32_t site;             /* see limit_site; of a refused one, who asked */
     uint32_t tag, stream_name; /* see limit_tags.h */
     unsigned device;
     uint64_t owner;       /* context (linear, managed) or pool (async) */

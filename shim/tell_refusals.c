@@ -69,7 +69,7 @@ static void tell_describe(struct refusal *refusal, const struct ticket *ticket, 
         .command = prctl(PR_GET_NAME, command) == 0 ? command : "?",
         .pid = getpid(),
         .has_ledger = region_path()[0] != '\0',
-        .site = limit_site(UINT64_MAX),
+        .site = ticket->site,
         .tag = tag ? tag->text : NULL,
     };
     refusal->asked_by = limit_site_name(refusal->site);

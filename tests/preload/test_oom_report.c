@@ -150,6 +150,8 @@ static void test_a_refusal_leaves_a_report_of_all_that_is_known(void **state)
     assert_string_equal(json_string_value(json_array_get(command, 1)), "refused");
     const json_t *event = json_array_get(json_object_get(oom_report, "recent_events"), 0);
     assert_string_equal(json_string_value(json_object_get(event, "what")), "refused");
+    assert_true(json_integer_value(json_object_get(event, "bytes")) == MIB(700));
+    assert_non_null(strstr(json_string_value(json_object_get(event, "where")), "oom_report+0x"));
 }
 
 static void test_causes_are_told_apart(void **state)
