@@ -71,24 +71,33 @@ static void limit_oom_hint_limit(struct writer *writer, struct text *text,
     }
 }
 
+static void limit_oom_hint_free(struct writer *writer, const char *code, struct text *text,
+                                const char *words, const struct refusal *refusal)
+{
+    text_add(text, words);
+    text_add_size(text, refusal->card_free_bytes);
+    text_add(text, " free of ");
+    text_add_size(text, refusal->card_total_bytes);
+    text_add(text, ". gpulimit-stat and nvidia-smi say who holds the rest.");
+    limit_oom_hint(writer, code, text);
+}
+
 static void limit_oom_hint_card(struct writer *writer, struct text *text,
                                 const struct limit_oom *oom)
 {
     const struct refusal *refusal = oom->refusal;
-    bool is_full = refusal->knows_card_free && refusal->need_bytes > refusal->card_free_bytes;
-    if (is_full) {
-        text_add(text, oom->is_by_driver ? "The card is really full, "
-                                         : "Without the limit it would not fit either: ");
-        text_add_size(text, refusal->card_free_bytes);
-        text_add(text, " free of ");
-        text_add_size(text, refusal->card_total_bytes);
-        text_add(text, ". gpulimit-stat and nvidia-smi say who holds the rest.");
-        limit_oom_hint(writer, "card_full", text);
-    } else if (oom->is_by_driver) {
+    if (refusal->knows_card_free && refusal->need_bytes > refusal->card_free_bytes)
+        limit_oom_hint_free(writer, "card_full", text,
+                            oom->is_by_driver ? "The card is really full, "
+                                              : "Without the limit it would not fit either: ",
+                            refusal);
+    else if (oom->is_by_driver && refusal->need_bytes == 0 && refusal->knows_card_free)
+        /* Nobody knows how much it was. */
+        limit_oom_hint_free(writer, "card_free", text, "The card has ", refusal);
+    else if (oom->is_by_driver && refusal->knows_card_free)
         limit_oom_hint_words(writer, "driver_reason",
                              "The driver refused for a reason of its own, such as no piece of that "
                              "size or a pool's own maximum: a higher limit does not help.");
-    }
 }
 
 void limit_oom_add_hints(struct writer *writer, const struct limit_oom *oom,

@@ -113,6 +113,22 @@ static void test_a_driver_that_refuses_with_room_left_has_a_reason_of_its_own(vo
         "gpulimit:   See who: gpulimit-stat, nvidia-smi\n");
 }
 
+static void test_what_the_driver_refused_has_a_report_too(void **state)
+{
+    struct refusal refusal = of_a_full_card();
+    (void)state;
+    refusal.knows_card_free = false;
+    refusal.report_path = "/run/user/1000/gpulimit/oom-4242-1.json";
+    assert_driver_says(&refusal,
+                       "gpulimit: the driver, not the limit, refused 512 MiB on GPU 0 (300 MiB of "
+                       "GPU_LIMIT_MB=1024 in use).\n"
+                       "gpulimit:   asked for by cuMemAlloc_v2 in process 4242 (python3).\n"
+                       "gpulimit:   held by this process 300 MiB.\n"
+                       "gpulimit:   See who: gpulimit-stat, nvidia-smi\n"
+                       "gpulimit:   See the whole story: gpulimit-stat report "
+                       "/run/user/1000/gpulimit/oom-4242-1.json\n");
+}
+
 static void test_a_card_that_cannot_be_asked_is_not_called_full(void **state)
 {
     struct refusal refusal = of_a_full_card();
@@ -205,6 +221,7 @@ int main(void)
         cmocka_unit_test(test_the_end_is_one_line),
         cmocka_unit_test(test_a_card_that_is_really_full_is_not_put_down_to_the_limit),
         cmocka_unit_test(test_a_driver_that_refuses_with_room_left_has_a_reason_of_its_own),
+        cmocka_unit_test(test_what_the_driver_refused_has_a_report_too),
         cmocka_unit_test(test_a_card_that_cannot_be_asked_is_not_called_full),
         cmocka_unit_test(test_other_processes_that_hold_the_card_are_named),
         cmocka_unit_test(test_of_many_other_processes_the_smaller_are_one_sum),
