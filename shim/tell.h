@@ -17,9 +17,10 @@ void tell_banner(const struct config *config, const char *no_ledger);
 /* What a card has in all. Once a device, before anything is refused on it. */
 void tell_card(unsigned device, uint64_t total_bytes);
 
-/* A refusal, whose ticket has the site that asked: explained if it is the first on its device in this process, later ones together in a
- * line, at most once in 10 s. Of the first, the largest and the latest of the process a report is
- * written, however quiet it is to be; so for those of the driver. */
+/* A refusal, whose ticket has the site that asked: explained if it is the first on its device in
+ * this process, later ones together in a line, at most once in 10 s. Of the first, the largest and
+ * the latest of the process a report is written, however quiet it is to be; so for those of the
+ * driver. */
 void tell_refusal(const struct ticket *ticket);
 
 /* The driver has refused, with out of memory, a request that the limit had let pass and that is
