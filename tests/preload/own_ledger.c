@@ -2,13 +2,11 @@
  *
  * Looks for the ledger of own_ledger.h.
  */
+#include "preload.h"
+
 #include "own_ledger.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* Opens it, once a process, as closing it would drop the library's lock on the file, which is this
@@ -17,20 +15,11 @@
 static int own_file(void)
 {
     static int kept = -1, of;
-    char path[512], prefix[64];
+    char path[PRELOAD_PATH_BYTES];
     if (kept >= 0 && of == getpid())
         return kept;
-    kept = -1;
     of = getpid();
-    DIR *folder = opendir(getenv("GPU_LIMIT_DIR"));
-    snprintf(prefix, sizeof prefix, GPULIMIT_REGION_PREFIX "%d.", of);
-    for (struct dirent *file; folder && kept < 0 && (file = readdir(folder));) {
-        snprintf(path, sizeof path, "%s/%s", getenv("GPU_LIMIT_DIR"), file->d_name);
-        if (strncmp(file->d_name, prefix, strlen(prefix)) == 0)
-            kept = open(path, O_RDONLY | O_CLOEXEC);
-    }
-    if (folder)
-        closedir(folder);
+    kept = preload_find_ledger(path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     return kept;
 }
 

@@ -65,25 +65,31 @@ static const struct gpulimit_header *map_ledger(const char *path)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
+bool preload_find_ledger(char path[PRELOAD_PATH_BYTES])
+{
+    char prefix[64], newest[256] = "";
+    const char *folder = getenv("GPU_LIMIT_DIR");
+    DIR *files = opendir(folder);
+    snprintf(prefix, sizeof prefix, GPULIMIT_REGION_PREFIX "%d.", (int)getpid());
+    for (struct dirent *file = files ? readdir(files) : NULL; file; file = readdir(files)) {
+        /* Of an earlier process of this number there may be one, too: its time is less. */
+        if (strncmp(file->d_name, prefix, strlen(prefix)) == 0 && strcmp(file->d_name, newest) > 0)
+            snprintf(newest, sizeof newest, "%s", file->d_name);
+    }
+    if (files)
+        closedir(files);
+    snprintf(path, PRELOAD_PATH_BYTES, "%s/%s", folder, newest);
+    return newest[0] != '\0';
+}
+
 const struct gpulimit_header *preload_ledger(void)
 {
     static const struct gpulimit_header *ledger;
     static pid_t pid;
+    char path[PRELOAD_PATH_BYTES];
     if (ledger && pid == getpid())
         return ledger;
-    char prefix[64];
-    const char *folder = getenv("GPU_LIMIT_DIR");
-    DIR *files = opendir(folder);
-    ledger = NULL;
-    snprintf(prefix, sizeof prefix, GPULIMIT_REGION_PREFIX "%d.", (int)getpid());
-    for (struct dirent *file = files ? readdir(files) : NULL; file; file = readdir(files)) {
-        char path[512];
-        snprintf(path, sizeof path, "%s/%s", folder, file->d_name);
-        if (strncmp(file->d_name, prefix, strlen(prefix)) == 0)
-            ledger = map_ledger(path);
-    }
-    if (files)
-        closedir(files);
+    ledger = preload_find_ledger(path) ? map_ledger(path) : NULL;
     pid = getpid();
     return ledger;
 }

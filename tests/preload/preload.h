@@ -39,6 +39,10 @@ uint64_t preload_free(void);
 /* What device 0 has given this process, its context apart. */
 uint64_t preload_device_bytes(void);
 
+/* Finds the file of this process's own ledger. Returns false if there is none. */
+enum { PRELOAD_PATH_BYTES = 512 };
+bool preload_find_ledger(char path[PRELOAD_PATH_BYTES]);
+
 /* This process's own ledger, as a reader would map it; device 0's counters in it. NULL if there is
  * none. */
 const struct gpulimit_header *preload_ledger(void);
