@@ -27,7 +27,8 @@ TEXTS = [
     (r'\+0x[0-9a-f]+', '+<offset>'),
     (r'python3\.\d+', 'python3'),
     (r'(gpulimit\.<\w+>)\.\d+', r'\1.<time>'),
-    (r'\((/|\.\./)\S*/tests/golden/', '('),
+    (r'\((/|\.\./)(\S*/)?tests/golden/', '('),
+    (r'^(/|\.\./)(\S*/)?tests/golden/', ''),  # of a text of JSON that is a path
     (r'can be written, \S+ free', 'can be written, <size> free'),
 ]
 # The heading of a stack and its lines; those of them that are the program's own.
