@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "demangle.h"
 #include "memory.h"
 #include "roots.h"
 
@@ -28,6 +29,7 @@ struct symbols_module {
 struct symbols_answer {
     uint64_t address;
     struct symbol symbol;
+    char *readable; /* the function's name, if that in the file is a mangled one; else NULL */
 };
 
 struct symbols {
@@ -48,12 +50,18 @@ struct symbols *symbols_open(void)
     return memory_check(calloc(1, sizeof(struct symbols)));
 }
 
+static void symbols_free_answer(void *answer)
+{
+    free(((struct symbols_answer *)answer)->readable);
+    free(answer);
+}
+
 void symbols_close(struct symbols *symbols)
 {
     for (size_t i = 0; symbols && i < symbols->count; i++) {
         struct symbols_module *module = symbols->modules[i];
 
-        tdestroy(module->answers, free);
+        tdestroy(module->answers, symbols_free_answer);
         dwfl_end(module->session); /* which NULL is fine for */
         free(module);
     }
@@ -237,6 +245,10 @@ struct symbol symbols_find(struct symbols *symbols, const struct gpulimit_module
     answer = memory_check(malloc(sizeof(*answer)));
     *answer = (struct symbols_answer){.address = wanted.address,
                                       .symbol = symbols_look_up(known->module, wanted.address)};
+    answer->readable = answer->symbol.function ? demangle_name(answer->symbol.function) : NULL;
+    if (answer->readable) {
+        answer->symbol.function = answer->readable;
+    }
     memory_check(tsearch(answer, &known->answers, symbols_compare_answers));
     return answer->symbol;
 }

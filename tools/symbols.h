@@ -12,7 +12,7 @@
 #include "gpulimit/region.h"
 
 struct symbol {
-    const char *function; /* as the linker knows it: names of C++ stay mangled; NULL unknown */
+    const char *function; /* of C++ without what it takes (demangle.h); NULL unknown */
     const char *file;     /* of the source; NULL unknown */
     uint32_t line;        /* 0 unknown */
 };
