@@ -105,7 +105,7 @@ static void refusal_add_tag(struct text *text, const struct refusal *refusal)
     text_add(text, "\"");
 }
 
-static void refusal_add_asker(struct text *text, const struct refusal *refusal)
+void refusal_add_asker(struct text *text, const struct refusal *refusal)
 {
     text_add(text, "gpulimit:   asked for by ");
     if (refusal->asked_by) {
@@ -122,7 +122,7 @@ static void refusal_add_asker(struct text *text, const struct refusal *refusal)
     text_add_number(text, (uint64_t)refusal->pid);
     text_add(text, " (");
     text_add_quoted(text, refusal->command, 32);
-    text_add(text, "), which got an ordinary CUDA out-of-memory error.\n");
+    text_add(text, ")");
 }
 
 static void refusal_add_counted(struct text *text, uint64_t count, const char *one,
@@ -238,6 +238,7 @@ void refusal_explain(struct text *text, const struct refusal *refusal)
     }
     refusal_add_why(text, refusal);
     refusal_add_asker(text, refusal);
+    text_add(text, ", which got an ordinary CUDA out-of-memory error.\n");
     refusal_add_holders(text, &refusal->holders);
     refusal_add_card(text, refusal);
     refusal_add_advice(text, refusal);

@@ -45,6 +45,9 @@ void refusal_explain_driver(struct text *text, const struct refusal *refusal);
  * known. */
 void refusal_add_thing(struct text *text, const struct refusal *refusal);
 
+/* Adds the beginning of a line that says who asked, and in which process. */
+void refusal_add_asker(struct text *text, const struct refusal *refusal);
+
 /* What a person can ask less of, NULL if there is nothing. */
 const char *refusal_ask_less(enum limit_what what);
 

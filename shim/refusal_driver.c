@@ -89,13 +89,9 @@ void refusal_explain_driver(struct text *text, const struct refusal *refusal)
     text_add_size(text, refusal->holders.used_bytes);
     text_add(text, " of GPU_LIMIT_MB=");
     text_add_quoted(text, refusal->limit_text, 60);
-    text_add(text, " in use).\ngpulimit:   asked for by ");
-    text_add_quoted(text, refusal->asked_by ? refusal->asked_by : refusal->api, 160);
-    text_add(text, " in process ");
-    text_add_number(text, (uint64_t)refusal->pid);
-    text_add(text, " (");
-    text_add_quoted(text, refusal->command, 32);
-    text_add(text, ").\n");
+    text_add(text, " in use).\n");
+    refusal_add_asker(text, refusal);
+    text_add(text, ".\n");
     refusal_add_shares(text, refusal);
     refusal_add_report(text, refusal);
 }

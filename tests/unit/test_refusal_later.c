@@ -104,11 +104,12 @@ static void test_a_driver_that_refuses_with_room_left_has_a_reason_of_its_own(vo
     (void)state;
     refusal.card_free_bytes = MIB(40960);
     refusal.asked_by = "train.py:88 forward";
+    refusal.tag = "epoch 3";
     assert_driver_says(
         &refusal,
         "gpulimit: the driver, not the limit, refused 512 MiB on GPU 0: for a reason of its own, "
         "with 40 GiB free of 80 GiB (300 MiB of GPU_LIMIT_MB=1024 in use).\n"
-        "gpulimit:   asked for by train.py:88 forward in process 4242 (python3).\n"
+        "gpulimit:   asked for by train.py:88 forward in \"epoch 3\" (cuMemAlloc_v2) in process 4242 (python3).\n"
         "gpulimit:   held by this process 300 MiB; others 39.8 GiB.\n"
         "gpulimit:   See who: gpulimit-stat, nvidia-smi\n");
 }
