@@ -211,7 +211,7 @@ bool truth_settle(struct truth_call *call)
     return fits;
 }
 
-void truth_cancel(struct truth_call *call, int result)
+void truth_cancel(struct truth_call *call, unsigned result)
 {
     if (truth_is_counted(call->ticket.device) && !call->is_loose) {
         limit_cancel(&call->ticket);

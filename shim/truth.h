@@ -49,7 +49,7 @@ void truth_meet(unsigned device);
 bool truth_begin(struct truth_call *call, enum limit_what what, unsigned device, enum api api,
                  uint64_t bytes);
 bool truth_settle(struct truth_call *call);
-void truth_cancel(struct truth_call *call, int result);
+void truth_cancel(struct truth_call *call, unsigned result);
 void truth_give_up(struct truth_call *call);
 
 /* Around a call that gives overhead back, or takes some and cannot be undone. */
