@@ -62,7 +62,8 @@ static bool tell_fill_device(unsigned device, struct report_device *report)
     return true;
 }
 
-static void tell_report_to_people(const struct report_head *head)
+/* Not inlined, likewise below: only one of the two texts is on the stack at a time. */
+__attribute__((noinline)) static void tell_report_to_people(const struct report_head *head)
 {
     struct text text;
     struct report_device device;
@@ -88,7 +89,8 @@ static bool tell_may_write(void)
            limit.rlim_cur >= REPORT_BYTES_MAX;
 }
 
-static void tell_report_to_file(const struct report_head *head, const char *path)
+__attribute__((noinline)) static void tell_report_to_file(const struct report_head *head,
+                                                          const char *path)
 {
     struct text name;
     struct writer writer;
