@@ -4,6 +4,7 @@
  */
 #include "check.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,6 +114,21 @@ static void check_add_figure(struct text *text, const struct check_result *resul
     }
 }
 
+/* "(base.json and 4.2%)" */
+static void check_add_base(struct text *text, const struct check_request *request)
+{
+    char percent[32];
+
+    text_add(text, " (");
+    text_add_quoted(text, request->base_path, 200);
+    if (request->tolerance > 0) {
+        snprintf(percent, sizeof(percent), " and %g%%",
+                 (double)request->tolerance / (double)CHECK_PERCENT);
+        text_add(text, percent);
+    }
+    text_add(text, ")");
+}
+
 void check_explain(const struct check_request *request, const struct check_result *result,
                    struct text *text)
 {
@@ -136,9 +152,7 @@ void check_explain(const struct check_request *request, const struct check_resul
     }
     check_add_figure(text, result, result->expected);
     if (is_compare) {
-        text_add(text, ", the peak in ");
-        text_add_quoted(text, request->base_path, 200);
-        text_add(text, request->tolerance > 0 ? " and the tolerance" : "");
+        check_add_base(text, request);
     }
 }
 

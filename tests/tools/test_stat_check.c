@@ -127,12 +127,12 @@ static void test_a_run_is_compared_with_another(void **state)
     EXPECT(0, "ok: 1 assertion holds\n", "--compare", path, "--tolerance", "5%", test_path);
     EXPECT(0, "ok: 1 assertion holds\n", "--compare", path, "--tolerance", "4.2", test_path);
     snprintf(out, sizeof(out),
-             "FAILED GPU 0: peak 1000 MiB, more than 998.4 MiB, the peak in %s and the tolerance; "
+             "FAILED GPU 0: peak 1000 MiB, more than 998.4 MiB (%s and 4%%); "
              "held by\n" AT_THE_PEAK "1 of 1 assertions failed\n",
              path);
     EXPECT(1, out, "--compare", path, "--tolerance", "4%", "-p", "4121");
     snprintf(out, sizeof(out),
-             "FAILED GPU 0: peak 1000 MiB, more than 960 MiB, the peak in %s; held by\n" AT_THE_PEAK
+             "FAILED GPU 0: peak 1000 MiB, more than 960 MiB (%s); held by\n" AT_THE_PEAK
              "1 of 1 assertions failed\n",
              path);
     EXPECT(1, out, "--compare", path, "-p", "4121");
