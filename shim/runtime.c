@@ -3,7 +3,7 @@
  * The search of runtime.h. Mostly one object alone has the function, or the caller asks for one of
  * several by name (DT_NEEDED); only else is the loader asked. A call at the end of a function can
  * be made as a jump: then the return address is that of the caller's caller, whose own libraries
- * are looked through instead.
+ * are looked through instead; with none among them, of several runtimes the first loaded is taken.
  *
  * What was found is kept in slots, by caller. A library can be unloaded and another one come to lie
  * in its place, so a slot is believed only as long as both ends are still the objects that they
