@@ -153,7 +153,7 @@ CUresult CUDAAPI cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
         return real.cuLibraryGetModule(pMod, library);
     truth_watch_late(&call);
     CUresult result = real.cuLibraryGetModule(pMod, library);
-    truth_watched_late(&call, library);
+    truth_watched_late(&call, library, result, API_cuLibraryGetModule);
     guard_leave();
     return result;
 }
@@ -166,7 +166,7 @@ CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary 
         return real.cuLibraryGetGlobal(dptr, bytes, library, name);
     truth_watch_late(&call);
     CUresult result = real.cuLibraryGetGlobal(dptr, bytes, library, name);
-    truth_watched_late(&call, library);
+    truth_watched_late(&call, library, result, API_cuLibraryGetGlobal);
     guard_leave();
     return result;
 }
@@ -179,7 +179,7 @@ CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary
         return real.cuLibraryGetManaged(dptr, bytes, library, name);
     truth_watch_late(&call);
     CUresult result = real.cuLibraryGetManaged(dptr, bytes, library, name);
-    truth_watched_late(&call, library);
+    truth_watched_late(&call, library, result, API_cuLibraryGetManaged);
     guard_leave();
     return result;
 }
@@ -191,7 +191,7 @@ CUresult CUDAAPI cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, con
         return real.cuLibraryGetUnifiedFunction(fptr, library, symbol);
     truth_watch_late(&call);
     CUresult result = real.cuLibraryGetUnifiedFunction(fptr, library, symbol);
-    truth_watched_late(&call, library);
+    truth_watched_late(&call, library, result, API_cuLibraryGetUnifiedFunction);
     guard_leave();
     return result;
 }
@@ -203,7 +203,7 @@ CUresult CUDAAPI cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
         return real.cuKernelGetFunction(pFunc, kernel);
     truth_watch_late(&call);
     CUresult result = real.cuKernelGetFunction(pFunc, kernel);
-    truth_watched_late(&call, kernel);
+    truth_watched_late(&call, kernel, result, API_cuKernelGetFunction);
     guard_leave();
     return result;
 }

@@ -105,7 +105,7 @@ CUresult CUDAAPI cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const cha
         return real.cuModuleGetFunction(hfunc, hmod, name);
     truth_watch_late(&call);
     CUresult result = real.cuModuleGetFunction(hfunc, hmod, name);
-    truth_watched_late(&call, hmod);
+    truth_watched_late(&call, hmod, result, API_cuModuleGetFunction);
     guard_leave();
     return result;
 }
@@ -117,7 +117,7 @@ CUresult CUDAAPI cuFuncLoad(CUfunction function)
         return real.cuFuncLoad(function);
     truth_watch_late(&call);
     CUresult result = real.cuFuncLoad(function);
-    truth_watched_late(&call, function);
+    truth_watched_late(&call, function, result, API_cuFuncLoad);
     guard_leave();
     return result;
 }

@@ -284,7 +284,17 @@ void truth_forget_handles(void)
         atomic_store_explicit(&truth_handles[i], 0, memory_order_relaxed);
 }
 
-void truth_watched_late(struct truth_call *call, const void *handle)
+/* The current context's device has had no room for code that was to be loaded there. */
+static void truth_refused_late(enum api api)
+{
+    CUdevice device;
+    if (real.cuCtxGetDevice(&device) != CUDA_SUCCESS || !start_knows_device((unsigned)device))
+        return;
+    const struct ticket ticket = {.what = LIMIT_CODE, .device = (unsigned)device, .api = api};
+    limit_driver_refused(&ticket);
+}
+
+void truth_watched_late(struct truth_call *call, const void *handle, int result, enum api api)
 {
     CUdevice device;
     truth_watched(call);
@@ -293,6 +303,8 @@ void truth_watched_late(struct truth_call *call, const void *handle)
         truth_look((unsigned)device);
     else
         truth_look_late();
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        truth_refused_late(api);
 }
 
 void truth_forget(void)

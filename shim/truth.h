@@ -57,9 +57,10 @@ void truth_watch(struct truth_call *call, enum limit_what what, unsigned device)
 void truth_watched(struct truth_call *call);
 
 /* Around a call that loads code into the current context if that is not there yet. handle: of a
- * library, module or kernel, which is looked at the first time, and later when it is time. */
+ * library, module or kernel, which is looked at the first time, and later when it is time. result:
+ * the driver's answer, which is a refusal if it has no memory. */
 void truth_watch_late(struct truth_call *call);
-void truth_watched_late(struct truth_call *call, const void *handle);
+void truth_watched_late(struct truth_call *call, const void *handle, int result, enum api api);
 
 /* Code was unloaded: handles may be handed out again. */
 void truth_forget_handles(void);

@@ -124,6 +124,23 @@ static int play_others(void)
     return end(other);
 }
 
+/* A library that is loaded by its first use, with 48 MiB left. */
+static int play_lazy(void)
+{
+    CUlibrary library;
+    CUmodule module;
+    CUdeviceptr address;
+    size_t bytes;
+    pid_t other = fill(336);
+    expect(other > 0 && role_begin() == 0);
+    expect(cuLibraryLoadData(&library, "simgpu-module globals=104857600", NULL, NULL, 0, NULL, NULL,
+                             0) == CUDA_SUCCESS);
+    expect(refused_by_driver(0) == 0);
+    expect(cuLibraryGetModule(&module, library) == OUT_OF_MEMORY && refused_by_driver(1) == 0);
+    expect(cuLibraryGetGlobal(&address, &bytes, library, "globals") == OUT_OF_MEMORY);
+    return refused_by_driver(2) == 0 ? end(other) : 1;
+}
+
 static int play_other_errors(void)
 {
     CUmodule module;
@@ -138,12 +155,32 @@ static int play_other_errors(void)
     return refused_by_driver(0);
 }
 
-static const struct role roles[] = {
-    {"contexts", play_contexts}, {"others", play_others}, {"other errors", play_other_errors}, {0}};
+static const struct role roles[] = {{"contexts", play_contexts},
+                                    {"others", play_others},
+                                    {"lazy", play_lazy},
+                                    {"other errors", play_other_errors},
+                                    {0}};
 
 /* ---- in the test ---- */
 
 static struct program program;
+static char folder[] = "/tmp/test_driver_refusals.XXXXXX";
+
+/* Ledgers of its own: other tests' simulated GPUs have the same name, and their programs would be
+ * among the neighbours. */
+static int set_up(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? setenv("GPU_LIMIT_DIR", folder, 1) : -1;
+}
+
+static int tear_down(void **state)
+{
+    char command[64];
+    (void)state;
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command); /* NOLINT(cert-env33-c): a fixed command */
+}
 
 #define PLAY(_role, ...) program_play(&program, _role, PROGRAM_LIST(__VA_ARGS__))
 
@@ -181,6 +218,16 @@ static void test_code_settings_and_streams_likewise(void **state)
     assert_held("64 MiB", "others", "400 MiB");
 }
 
+static void test_code_that_is_loaded_by_its_first_use_likewise(void **state)
+{
+    (void)state;
+    PLAY("lazy", "GPU_LIMIT_VERBOSE=1");
+    program_assert_ok(&program);
+    assert_non_null(strstr(program.err, "gpulimit: the driver, not the limit, refused code on "
+                                        "GPU 0: the card has 48 MiB free of 512 MiB"));
+    assert_non_null(strstr(program.err, " (cuLibraryGetModule) in process "));
+}
+
 static void test_they_count_without_a_limit_and_without_overhead_too(void **state)
 {
     (void)state;
@@ -204,10 +251,11 @@ int main(int count, char **words)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_contexts_that_the_card_has_no_room_for_are_the_drivers_refusals),
         cmocka_unit_test(test_code_settings_and_streams_likewise),
+        cmocka_unit_test(test_code_that_is_loaded_by_its_first_use_likewise),
         cmocka_unit_test(test_they_count_without_a_limit_and_without_overhead_too),
         cmocka_unit_test(test_other_errors_are_no_refusals),
     };
     if (count > 1)
         return role_play(roles, words[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }
