@@ -351,6 +351,35 @@ static void test_of_many_the_largest_are_named_and_the_work_is_bounded(void **st
     assert_false(found.is_complete);
 }
 
+/* Bytes of a living process's ledger change at random: what comes of it is within its bounds. */
+static void test_no_damage_is_too_much(void **state)
+{
+    uint64_t random = 88172645463325252u;
+    (void)state;
+    begin_writer("1", true);
+    int file = open(path_of("1"), O_RDWR | O_CLOEXEC);
+    assert_true(file >= 0);
+    for (unsigned i = 0; i < 3000; i++) {
+        if (i % 10 == 0)
+            assert_int_equal(pwrite(file, fixture.image, fixture.size, 0), fixture.size);
+        for (unsigned change = 0; change < 4; change++) {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            /* Half of them in the first of the header's words and the first device's record. */
+            uint64_t place = random >> 8;
+            place = change % 2 == 0 ? place % GPULIMIT_EXTENTS_OFFSET
+                                    : place % 512 + (place & 512 ? GPULIMIT_DEVICES_OFFSET : 0);
+            assert_int_equal(pwrite(file, &random, 1 + random % 8, (off_t)place), 1 + random % 8);
+        }
+        find();
+        assert_true(found.named_count <= 1 && found.others == 0);
+        if (found.named_count == 1)
+            assert_true(strlen(found.named[0].command) < NEIGHBOURS_COMMAND_BYTES);
+    }
+    close(file);
+}
+
 #define NEIGHBOURS(_test) cmocka_unit_test_setup_teardown(_test, set_up, tear_down)
 
 int main(void)
@@ -366,6 +395,7 @@ int main(void)
         NEIGHBOURS(test_files_that_are_no_ledgers_are_left_out),
         NEIGHBOURS(test_damaged_ledgers_are_left_out),
         NEIGHBOURS(test_names_are_fit_to_be_read),
+        NEIGHBOURS(test_no_damage_is_too_much),
         NEIGHBOURS(test_of_many_the_largest_are_named_and_the_work_is_bounded),
     };
     return cmocka_run_group_tests_name("neighbours", tests, NULL, NULL);
