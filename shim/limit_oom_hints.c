@@ -116,9 +116,11 @@ void limit_oom_add_hints(struct writer *writer, const struct limit_oom *oom,
         limit_oom_hint_limit(writer, &text, oom, live);
         if (cause == LIMIT_OOM_OVERHEAD)
             limit_oom_hint_words(writer, "overhead_stays",
-                                 "Freeing memory cannot help, as overhead stays. "
-                                 "GPU_LIMIT_COUNT=allocations counts what the program allocates "
-                                 "and nothing else.");
+                                 refusal_fits_uncounted(oom->refusal)
+                                     ? "Freeing memory cannot help, as overhead stays. "
+                                       "GPU_LIMIT_COUNT=allocations counts what the program "
+                                       "allocates and nothing else."
+                                     : "Freeing memory cannot help, as overhead stays.");
     }
     limit_oom_hint_card(writer, &text, oom);
     if (ask_less) {

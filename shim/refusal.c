@@ -168,8 +168,7 @@ static void refusal_add_card(struct text *text, const struct refusal *refusal)
                         : " free: without the limit it would not fit either.\n");
 }
 
-/* Whether the same limit would let it pass if it did not count overhead. */
-static bool refusal_fits_uncounted(const struct refusal *refusal)
+bool refusal_fits_uncounted(const struct refusal *refusal)
 {
     uint64_t allocated = refusal->holders.used_bytes - refusal->holders.overhead_bytes;
     return refusal_is_overhead(refusal) ||

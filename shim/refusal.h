@@ -37,6 +37,10 @@ struct refusal {
 /* Writes the message of the first refusal into text: at most six lines. */
 void refusal_explain(struct text *text, const struct refusal *refusal);
 
+/* Whether the same limit would let it pass with GPU_LIMIT_COUNT=allocations: whether that is
+ * advice, where overhead is the cause. */
+bool refusal_fits_uncounted(const struct refusal *refusal);
+
 /* The driver has refused what the limit had let pass: at most four lines, and one about the report,
  * lest it be put down to the limit. */
 void refusal_explain_driver(struct text *text, const struct refusal *refusal);
