@@ -16,7 +16,7 @@ ROW = re.compile(r'^ *(\d+|-) +\d+ ')
 CELL = re.compile(r'\S+')
 
 PID = r'(\d+)'
-PIDS = [r'process %s', r'pid %s', r'-p %s', r'(?<=>),%s', r'gpulimit\.%s\.', r'oom-%s-', r'"pid": %s', r'(?:ok  |warn|FAIL) %s ',
+PIDS = [r'process +%s', r'pid %s', r'-p %s', r'(?<=>),%s', r'gpulimit\.%s\.', r'oom-%s-', r'"pid": %s', r'(?:ok  |warn|FAIL) %s ',
         r'PID %s', r'kill %s']
 TEXTS = [
     (r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z', '<time>'),
@@ -139,7 +139,7 @@ class Normal:
         if isinstance(value, dict):
             return {name: self._value(name, item) for name, item in value.items()}
         if isinstance(value, list):
-            values = [self._value(key, item) for item in value if key != 'frames' or _is_own(item)]
+            values = [self._value(key, item) for item in value if not str(key).endswith('frames') or _is_own(item)]
             return values + ['<frames of others>'] * (len(values) < len(value))
         if value is None or isinstance(value, bool):
             return value
@@ -149,7 +149,8 @@ class Normal:
 
 
 OTHERS = '        <frames of others>'
-JSON_WORDS = {'uid': '<uid>', 'age_seconds': '<age>', 'oldest_age_seconds': '<age>', 'after_seconds': '<seconds>',
+JSON_WORDS = {'host': '<host>', 'ppid': '<ppid>', 'cgroup': '<cgroup>', 'monotonic_ns': '<ns>',
+              'uid': '<uid>', 'age_seconds': '<age>', 'oldest_age_seconds': '<age>', 'after_seconds': '<seconds>',
               'interval_seconds': '<seconds>', 'samples': '<samples>',
               'address': '<address>', 'offset': '<offset>', 'build_id': '<build-id>', 'generated_time': '<time>'}
 

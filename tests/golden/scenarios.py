@@ -124,6 +124,20 @@ def reports(stage):
     stage.stat('report --diff small.json')
 
 
+def refusals(stage):
+    """The reports of refusals, and what the tool makes of them."""
+    (stage.folder / 'termination-log').touch()
+    train = stage.start('train', 'train.py', GPU_LIMIT_MB='512', GPU_LIMIT_VERBOSE='0',
+                        GPU_LIMIT_TERMINATION_LOG=str(stage.folder / 'termination-log'))
+    stage.list('run/gpulimit')
+    stage.show('termination-log')
+    first = stage.folder / 'run' / 'gpulimit' / f'oom-{train.pid}-1.json'
+    stage.file(first, 'oom')
+    stage.stat(f'report {first}')
+    stage.stat(f'check --max-denials 0 {first}')
+    train.end()
+
+
 def checks(stage):
     """Assertions for continuous integration."""
     for name, batch in ('large', 512), ('small', 100):
@@ -181,5 +195,5 @@ def ends(stage):
     stage.stat('doctor')
 
 
-OF_PYTHON = ('checks', 'python', 'reports')
+OF_PYTHON = ('checks', 'python', 'refusals', 'reports')
 OF_SYMBOLS = ('ends', 'native')

@@ -158,6 +158,10 @@ class Stage:
         self.say(f'\n$ cat {name}')
         self.say(self.normal.text((self.folder / name).read_text(encoding='utf-8')).rstrip('\n'))
 
+    def list(self, name):
+        self.say(f'\n$ ls {name}')
+        self.say('\n'.join(sorted(self.normal.text(path.name) for path in (self.folder / name).iterdir())))
+
     def _valid(self, text, name):
         with open(HERE.parent.parent / 'docs' / 'schemas' / f'{name}.schema.json', encoding='utf-8') as file:
             rules = json_of(file.read())
