@@ -1,5 +1,5 @@
-# What differs from run to run and from machine to machine, replaced by words: process ids, ages, times, addresses, folders,
-# the frames of other people's code. What is left is compared to the letter.
+# What differs from run to run and from machine to machine, replaced by words: process ids, ages, times, addresses,
+# folders, the frames of other people's code. What is left is compared to the letter.
 import json
 import os
 import pwd
@@ -8,16 +8,16 @@ import re
 # Columns whose cells vary: the word for a cell, None for that of a process; the width that the column gets, so that
 # the table stays one. In a table that is printed again and again these have at least STEADY characters.
 STEADY, STEADY_COLUMNS = 6, ('PID', 'USER')
-COLUMNS = {'PID': (None, 8), 'AGE': ('<age>', 6), 'OLDEST': ('<age>', 6), 'USER': ('<user>', 6),
-           'ADDRESS': ('<address>', 14), 'THREAD': (None, 7)}
+COLUMNS = {'PID': (None, 8), 'AGE': ('<age>', 6), 'AT': ('<age>', 6), 'OLDEST': ('<age>', 6), 'USER': ('<user>', 6),
+           'ADDRESS': ('<address>', 14), 'THREAD': (None, 7), 'SCORE': ('<score>', 7), 'GROWTH': ('<growth>', 10)}
 ON_THE_LEFT = ('USER', 'ADDRESS')
-HEADINGS = re.compile(r'^ *GPU +PID ')
-ROW = re.compile(r'^ *(\d+|-) +\d+ ')
+HEADINGS = re.compile(r'^ *(GPU +PID|AT +USED) ')
+ROW = re.compile(r'^ *((\d+|-) +\d+|\d\S*s) ')
 CELL = re.compile(r'\S+')
 
 PID = r'(\d+)'
-PIDS = [r'process +%s', r'pid %s', r'-p %s', r'(?<=>),%s', r'gpulimit\.%s\.', r'oom-%s-', r'"pid": %s', r'(?:ok  |warn|FAIL) %s ',
-        r'PID %s', r'kill %s']
+PIDS = [r'process +%s', r'pid %s', r'-p %s', r'(?<=>),%s', r'gpulimit\.%s\.', r'oom-%s-', r'"pid": %s',
+        r'(?:ok  |warn|FAIL) %s ', r'PID %s', r'kill %s']
 TEXTS = [
     (r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z', '<time>'),
     (r'\b\d\d:\d\d:\d\d\b', '<hh:mm:ss>'),

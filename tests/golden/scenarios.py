@@ -124,6 +124,19 @@ def reports(stage):
     stage.stat('report --diff small.json')
 
 
+def phases(stage):
+    """A program that tells its phases, and leaks."""
+    train = stage.start('train', 'phases.py', GPU_LIMIT_MB='512')
+    stage.stat('allocs --by tag')
+    stage.stat('allocs --by python')
+    stage.comment('what only grows')
+    stage.stat('allocs --growing')
+    stage.stat('allocs --growing --by python -v')
+    stage.comment('the trend between its marks')
+    stage.stat(f'report -p {train.pid}')
+    train.end()
+
+
 def refusals(stage):
     """The reports of refusals, and what the tool makes of them."""
     (stage.folder / 'termination-log').touch()
@@ -195,5 +208,5 @@ def ends(stage):
     stage.stat('doctor')
 
 
-OF_PYTHON = ('checks', 'python', 'refusals', 'reports')
+OF_PYTHON = ('checks', 'phases', 'python', 'refusals', 'reports')
 OF_SYMBOLS = ('ends', 'native')

@@ -99,8 +99,9 @@ class Stage:
         self.lines = []
         self.environment = {key: value for key, value in os.environ.items() if not key.startswith(OURS)}
         self.environment.update(
-            GPU_LIMIT_DIR=str(self.ledgers), SIMGPU_STATE=str(self.folder / 'simgpu'), LD_LIBRARY_PATH=SIMGPU,
-            PATH=f'{pathlib.Path(sys.executable).parent}:{os.environ.get("PATH", "")}', XDG_RUNTIME_DIR=str(self.folder / 'run'), LC_ALL='C.UTF-8', TERM='dumb', TZ='UTC')
+            GPU_LIMIT_DIR=str(self.ledgers), XDG_RUNTIME_DIR=str(self.folder / 'run'),
+            SIMGPU_STATE=str(self.folder / 'simgpu'), LD_LIBRARY_PATH=SIMGPU, LC_ALL='C.UTF-8', TERM='dumb', TZ='UTC',
+            PATH=f'{pathlib.Path(sys.executable).parent}:{os.environ.get("PATH", "")}')
         (self.folder / 'run').mkdir()
         for path, name in ((self.ledgers, '<ledgers>'), (self.folder / 'run', '<run>'), (self.folder, '<folder>'),
                            (LIBRARY.split(':')[-1], '<libgpulimit.so>'), (sys.executable, 'python3'),
