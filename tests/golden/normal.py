@@ -21,6 +21,7 @@ PIDS = [r'process +%s', r'pid %s', r'-p %s', r'(?<=>),%s', r'gpulimit\.%s\.', r'
 TEXTS = [
     (r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z', '<time>'),
     (r'\b\d\d:\d\d:\d\d\b', '<hh:mm:ss>'),
+    (r'(?m)^ +\d+\.\d+ s  ', '  <seconds> s  '),
     (r'\b\d+\.\d s\b', '<seconds> s'),
     (r'over time .*; up to', 'over time     <chart>; up to'),
     (r'(?m)^ +[! ]*! +refused$', '                <marks>  refused'),
