@@ -14,17 +14,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* The number of a text, or 0 if it is one too many of its sort. */
-static uint32_t limit_number_text(struct sites *sites, const struct sites_text *text,
-                                  uint32_t *count, uint32_t most)
-{
-    uint32_t known = sites_find_text(sites, text);
-    if (known > 0 || *count == most)
-        return known;
-    ++*count;
-    return sites_add_text(sites, text);
-}
-
 uint32_t limit_tag(void)
 {
     struct tags_name *name = tags_current();
@@ -36,7 +25,7 @@ uint32_t limit_tag(void)
     struct sites_text text = {{0}};
     memcpy(text.text, name->text, strnlen(name->text, sizeof text.text - 1));
     struct books *books = books_lock();
-    name->number = limit_number_text(&books->sites, &text, &books->sites.tags, LIMIT_TAGS_MOST);
+    name->number = sites_add_text_of(&books->sites, &text, &books->sites.tags, SITES_TAGS_MOST);
     name->generation = books->generation;
     name->is_numbered = true;
     books_unlock();
@@ -79,7 +68,7 @@ uint32_t limit_stream(uint64_t stream)
     limit_name_stream(stream, &text);
     struct books *books = books_lock();
     uint32_t number =
-        limit_number_text(&books->sites, &text, &books->sites.streams, LIMIT_STREAMS_MOST);
+        sites_add_text_of(&books->sites, &text, &books->sites.streams, SITES_STREAMS_MOST);
     limit_last_streams[at].stream = stream;
     limit_last_streams[at].number = number;
     limit_last_streams[at].generation = books->generation;

@@ -9,12 +9,7 @@
 
 #include <stdint.h>
 
-enum {
-    LIMIT_TAGS_MOST = 8192, /* names beyond these have no number: of texts, others need some too */
-    LIMIT_STREAMS_MOST = 1024,
-};
-
-/* The number of the thread's innermost tag; 0 if there is none. */
+/* The number of the thread's innermost tag; 0 if there is none, or one too many (sites.h). */
 uint32_t limit_tag(void);
 
 /* The number of a stream's name. stream: see queue.h; 0 none, and none is the answer. */

@@ -107,6 +107,16 @@ uint32_t sites_add_text(struct sites *sites, const struct sites_text *text)
     return number;
 }
 
+uint32_t sites_add_text_of(struct sites *sites, const struct sites_text *text, uint32_t *count,
+                           uint32_t most)
+{
+    uint32_t known = sites_find_text(sites, text);
+    if (known > 0 || *count == most)
+        return known;
+    ++*count;
+    return sites_add_text(sites, text);
+}
+
 /* By where it lies and which it is: another may have been loaded to the same place. */
 uint32_t sites_add_module(struct sites *sites, const struct gpulimit_module *module)
 {

@@ -25,7 +25,11 @@ enum {
     SITES_NATIVE = 16,
     SITES_PYTHON = GPULIMIT_SITE_FRAMES - SITES_NATIVE,
     SITES_MOST = 4096, /* stacks beyond these have no number */
-    SITES_TEXTS_MOST = 16384,
+    SITES_TEXTS_MOST = 32768,
+    /* Of the texts: what a program makes up as it goes must leave room for what frames need. */
+    SITES_TAGS_MOST = 8192,
+    SITES_MARKS_MOST = 8192,
+    SITES_STREAMS_MOST = 1024,
     SITES_MODULES_MOST = 512,
 };
 
@@ -54,7 +58,7 @@ struct sites {
     struct table by_module; /* start -> number */
     struct table by_name;   /* hash -> the first site of that name */
     uint32_t sites, texts, modules;
-    uint32_t tags, streams; /* of the texts */
+    uint32_t tags, marks, streams; /* of the texts */
     struct sites_called {
         char name[SITE_NAME_BYTES];
         uint32_t first; /* the first site of that name: several stacks may lead to one line */
@@ -79,6 +83,9 @@ uint32_t sites_find_text(const struct sites *sites, const struct sites_text *tex
 /* Add what a stack is made of, and it itself, unless it is there. Return the number; 0 if there is
  * no room for more. */
 uint32_t sites_add_text(struct sites *sites, const struct sites_text *text);
+/* A text of a sort of which there are *count so far and may be so many. */
+uint32_t sites_add_text_of(struct sites *sites, const struct sites_text *text, uint32_t *count,
+                           uint32_t most);
 uint32_t sites_add_module(struct sites *sites, const struct gpulimit_module *module);
 uint32_t sites_add(struct sites *sites, uint64_t hash, const struct gpulimit_site *site,
                    const char *name);

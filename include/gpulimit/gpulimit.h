@@ -40,8 +40,8 @@ extern "C" {
 #endif
 
 /* What this thread is at: what it allocates until the matching pop bears the name. Names are nested
- * 16 deep and copied; 127 bytes of one are kept. NULL is a phase without a name. Costs some 10 ns,
- * so it can stand in inner loops. */
+ * 16 deep and copied; 127 bytes of one are kept, and the first 8192 different ones of a process.
+ * NULL is a phase without a name. Costs some 10 ns, so it can stand in inner loops. */
 GPULIMIT_FUNCTION(gpulimit_tag_push, (const char *name), (name))
 
 /* Ends the phase that was pushed last. Without one it does nothing. */

@@ -5,6 +5,7 @@
  */
 #include "limit_fixture.h"
 
+#include "limit_history.h"
 #include "limit_tags.h"
 #include "queue.h"
 #include "tags.h"
@@ -123,7 +124,7 @@ static void test_there_is_an_end_to_what_has_a_number(void **state)
 {
     char name[32];
     (void)state;
-    for (unsigned i = 0; i < LIMIT_TAGS_MOST + 10; i++) {
+    for (unsigned i = 0; i < SITES_TAGS_MOST + 10; i++) {
         snprintf(name, sizeof name, "step %u", i);
         tags_push(TAGS_OWN, name);
         limit_tag();
@@ -134,9 +135,15 @@ static void test_there_is_an_end_to_what_has_a_number(void **state)
     tags_push(TAGS_OWN, "step 1");
     assert_int_equal(limit_tag(), number_of("step 1"));
     tags_pop(TAGS_OWN);
-    for (uint64_t i = 0; i < LIMIT_STREAMS_MOST + 10; i++)
+    for (unsigned i = 0; i < SITES_MARKS_MOST + 10; i++) {
+        snprintf(name, sizeof name, "mark %u", i);
+        limit_mark(name);
+    }
+    assert_int_not_equal(number_of("mark 1"), 0);
+    assert_int_equal(number_of(name), 0);
+    for (uint64_t i = 0; i < SITES_STREAMS_MOST + 10; i++)
         limit_stream(0x10000 + i * 16);
-    assert_int_equal(limit_stream(0x10000 + (LIMIT_STREAMS_MOST + 9) * 16), 0);
+    assert_int_equal(limit_stream(0x10000 + (SITES_STREAMS_MOST + 9) * 16), 0);
     assert_int_not_equal(limit_stream(QUEUE_LEGACY_STREAM), 0);
 }
 
