@@ -22,38 +22,35 @@ static int play_too_large(void)
     return oom_refused(MIB(2000));
 }
 
-/* Every way from here to the bottom is a stack of its own. */
-static int left(unsigned way, unsigned depth);
-static int right(unsigned way, unsigned depth);
+/* Every way from here to the bottom, through one of four at each step, is a stack of its own. */
+static int down(unsigned way, unsigned steps);
 
-__attribute__((noinline)) static int down(unsigned way, unsigned depth)
+#define WAY(_name)                                                                                 \
+    __attribute__((noinline)) static int _name(unsigned way, unsigned steps)                       \
+    {                                                                                              \
+        int result = down(way, steps);                                                             \
+        __asm__ volatile("# " #_name); /* no tail call, and no two are one */                      \
+        return result;                                                                             \
+    }
+WAY(north)
+WAY(east)
+WAY(south)
+WAY(west)
+
+__attribute__((noinline)) static int down(unsigned way, unsigned steps)
 {
-    static int (*volatile const ways[2])(unsigned, unsigned) = {left, right};
+    static int (*volatile const ways[])(unsigned, unsigned) = {north, east, south, west};
     CUdeviceptr address;
-    if (depth > 0)
-        return ways[way % 2](way / 2, depth - 1);
+    if (steps > 0)
+        return ways[way % 4](way / 4, steps - 1);
     return cuMemAlloc_v2(&address, 64 << 10) != CUDA_SUCCESS;
-}
-
-__attribute__((noinline)) static int left(unsigned way, unsigned depth)
-{
-    int result = down(way, depth);
-    __asm__ volatile(""); /* no tail call */
-    return result;
-}
-
-__attribute__((noinline)) static int right(unsigned way, unsigned depth)
-{
-    int result = down(way, depth);
-    __asm__ volatile("nop");
-    return result;
 }
 
 static int hold_by_many(void)
 {
     expect(role_begin() == 0);
     for (unsigned way = 0; way < 4096; way++)
-        expect(down(way, 12) == 0);
+        expect(down(way, 6) == 0);
     return 0;
 }
 
