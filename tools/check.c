@@ -6,22 +6,34 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "memory.h"
 
-enum check_name { CHECK_PEAK, CHECK_DENIALS, CHECK_LIVE, CHECK_COMPARE };
-
-static const char *const check_names[] = {
-    [CHECK_PEAK] = "peak_below",
-    [CHECK_DENIALS] = "max_denials",
-    [CHECK_LIVE] = "max_live_at_exit",
-    [CHECK_COMPARE] = "compare",
-};
-
-static uint64_t check_get_live(const struct report_device *device)
+static bool check_expect_peak(const struct check_request *request, const struct record *base,
+                              const struct report_device *device, uint64_t *expected)
 {
-    return device->end.bytes - device->end.idle_bytes - device->end.overhead_bytes;
+    (void)base;
+    (void)device;
+    *expected = request->peak_below_bytes;
+    return request->has_peak;
+}
+
+static bool check_expect_denials(const struct check_request *request, const struct record *base,
+                                 const struct report_device *device, uint64_t *expected)
+{
+    (void)base;
+    (void)device;
+    *expected = request->max_denials;
+    return request->has_denials;
+}
+
+static bool check_expect_live(const struct check_request *request, const struct record *base,
+                              const struct report_device *device, uint64_t *expected)
+{
+    (void)base;
+    (void)device;
+    *expected = request->max_live_bytes;
+    return request->has_live;
 }
 
 /* A GPU that the other run has not used had a peak of 0. */
@@ -35,58 +47,61 @@ static uint64_t check_get_base_peak(const struct record *base, const struct repo
     return 0;
 }
 
-/* Rounded down; what is beyond 64 bits stays at their edge. */
-static uint64_t check_add_tolerance(uint64_t bytes, uint64_t tolerance)
+/* The tolerance is rounded down; what JSON has no room for stays at the edge of it. */
+static bool check_expect_base(const struct check_request *request, const struct record *base,
+                              const struct report_device *device, uint64_t *expected)
 {
-    double most = (double)bytes * ((double)tolerance / (100.0 * (double)CHECK_PERCENT));
-    uint64_t more = most < 0x1p63 ? (uint64_t)most : UINT64_MAX / 2;
+    uint64_t peak_bytes = base ? check_get_base_peak(base, device) : 0;
+    double more =
+        (double)peak_bytes * ((double)request->tolerance / (100.0 * (double)CHECK_PERCENT));
+    uint64_t room = INT64_MAX - (peak_bytes <= INT64_MAX ? peak_bytes : INT64_MAX);
 
-    return bytes > UINT64_MAX - more ? UINT64_MAX : bytes + more;
+    *expected = peak_bytes + (more < (double)room ? (uint64_t)more : room);
+    return base != NULL;
 }
 
-static void check_add(struct check *check, const struct check_result *result)
+static uint64_t check_get_peak(const struct report_device *device)
 {
-    check->results = memory_grow(check->results, check->count, sizeof(*check->results));
-    check->results[check->count++] = *result;
-    check->fails += !result->is_ok;
+    return device->peak.bytes;
 }
+
+static uint64_t check_get_denials(const struct report_device *device)
+{
+    return device->denials;
+}
+
+static uint64_t check_get_live(const struct report_device *device)
+{
+    return device->end.bytes - device->end.idle_bytes - device->end.overhead_bytes;
+}
+
+/* In the order in which they are told. */
+static const struct check_row check_rows[] = {
+    {"peak_below", "peak ", "", true, false, false, check_expect_peak, check_get_peak},
+    {"compare", "peak ", "", false, false, false, check_expect_base, check_get_peak},
+    {"max_denials", "", " refused", false, true, false, check_expect_denials, check_get_denials},
+    {"max_live_at_exit", "", " live at exit", false, false, true, check_expect_live,
+     check_get_live},
+};
+
+enum { CHECK_ROWS = sizeof(check_rows) / sizeof(check_rows[0]) };
 
 static void check_device(const struct check_request *request, const struct record *base,
                          const struct report_device *device, struct check *check)
 {
-    struct check_result result = {.device = device};
+    for (size_t i = 0; i < CHECK_ROWS; i++) {
+        const struct check_row *row = &check_rows[i];
+        struct check_result result = {.row = row, .device = device};
 
-    if (request->has_peak) {
-        result.name = check_names[CHECK_PEAK];
-        result.expected = request->peak_below_bytes;
-        result.actual = device->peak.bytes;
-        result.is_ok = result.actual < result.expected;
-        check_add(check, &result);
-    }
-    if (base) {
-        result.name = check_names[CHECK_COMPARE];
-        result.expected =
-            check_add_tolerance(check_get_base_peak(base, device), request->tolerance);
-        result.actual = device->peak.bytes;
-        result.is_ok = result.actual <= result.expected;
-        check_add(check, &result);
-    }
-    if (request->has_denials) {
-        result.name = check_names[CHECK_DENIALS];
-        result.is_count = true;
-        result.expected = request->max_denials;
-        result.actual = device->denials;
-        result.is_ok = result.actual <= result.expected;
-        check_add(check, &result);
-    }
-    if (request->has_live) {
-        result.name = check_names[CHECK_LIVE];
-        result.is_count = false;
-        result.is_at_end = true;
-        result.expected = request->max_live_bytes;
-        result.actual = check_get_live(device);
-        result.is_ok = result.actual <= result.expected;
-        check_add(check, &result);
+        if (!row->get_expected(request, base, device, &result.expected)) {
+            continue;
+        }
+        result.actual = row->get_actual(device);
+        result.is_ok =
+            row->is_below ? result.actual < result.expected : result.actual <= result.expected;
+        check->results = memory_grow(check->results, check->count, sizeof(*check->results));
+        check->results[check->count++] = result;
+        check->fails += !result.is_ok;
     }
 }
 
@@ -107,11 +122,11 @@ void check_close(struct check *check)
 
 static void check_add_figure(struct text *text, const struct check_result *result, uint64_t figure)
 {
-    if (result->is_count) {
-        text_add_number(text, figure);
-    } else {
+    if (!result->row->is_count) {
         text_add_size(text, figure);
+        return;
     }
+    text_add_number(text, figure);
 }
 
 /* "(base.json and 4.2%)" */
@@ -132,35 +147,35 @@ static void check_add_base(struct text *text, const struct check_request *reques
 void check_explain(const struct check_request *request, const struct check_result *result,
                    struct text *text)
 {
-    bool is_peak = result->name == check_names[CHECK_PEAK];
-    bool is_compare = result->name == check_names[CHECK_COMPARE];
+    const struct check_row *row = result->row;
+    const char *relation = row->is_below ? ", not below " : ", more than ";
 
+    if (result->is_ok) {
+        relation = row->is_below ? ", below " : ", no more than ";
+    }
     text_init(text);
     text_add(text, "GPU ");
     text_add_number(text, result->device->gpu_index);
-    text_add(text, is_peak || is_compare ? ": peak " : ": ");
+    text_add(text, ": ");
+    text_add(text, row->before);
     check_add_figure(text, result, result->actual);
-    if (result->name == check_names[CHECK_DENIALS]) {
-        text_add(text, result->actual == 1 ? " request refused" : " requests refused");
-    } else if (result->name == check_names[CHECK_LIVE]) {
-        text_add(text, " live at exit");
+    if (row->is_count) {
+        text_add(text, result->actual == 1 ? " request" : " requests");
     }
-    if (is_peak) {
-        text_add(text, result->is_ok ? ", below " : ", not below ");
-    } else {
-        text_add(text, result->is_ok ? ", no more than " : ", more than ");
-    }
+    text_add(text, row->after);
+    text_add(text, relation);
     check_add_figure(text, result, result->expected);
-    if (is_compare) {
+    if (row->get_expected == check_expect_base) {
         check_add_base(text, request);
     }
 }
 
 struct report_holders check_get_holders(const struct check_result *result)
 {
-    struct report_holders holders = result->is_at_end ? result->device->end : result->device->peak;
+    bool is_at_end = result->row->is_at_end;
+    struct report_holders holders = is_at_end ? result->device->end : result->device->peak;
 
-    if (result->is_at_end) { /* nobody's allocation */
+    if (is_at_end) { /* nobody's allocation */
         holders.bytes = check_get_live(result->device);
         holders.idle_bytes = 0;
         holders.overhead_bytes = 0;

@@ -24,15 +24,27 @@ struct check_request {
     const char *junit_path; /* NULL none */
 };
 
+/* What can be asserted. */
+struct check_row {
+    const char *name;           /* part of the JSON output */
+    const char *before, *after; /* words around the figure */
+    bool is_below;              /* less than expected; else no more than that */
+    bool is_count;              /* else bytes */
+    bool is_at_end;             /* who holds: at the end, or else at the peak */
+
+    /* What is expected; false if nothing is. `base` is NULL without base_path. */
+    bool (*get_expected)(const struct check_request *request, const struct record *base,
+                         const struct report_device *device, uint64_t *expected);
+    uint64_t (*get_actual)(const struct report_device *device);
+};
+
 /* One assertion about one GPU. */
 struct check_result {
-    const char *name; /* constant; part of the JSON output */
-    bool is_ok;
-    bool is_count;     /* else bytes */
-    bool is_at_end;    /* who holds: at the end, or else at the peak */
-    uint64_t expected; /* the limit that the assertion sets */
-    uint64_t actual;
+    const struct check_row *row;
     const struct report_device *device; /* the record's */
+    bool is_ok;
+    uint64_t expected;
+    uint64_t actual;
 };
 
 struct check {

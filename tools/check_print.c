@@ -21,7 +21,7 @@ static void check_print_failure(const struct check_request *request,
     check_explain(request, result, &text);
     reason = text_clean(text_string(&text), style->is_utf8);
     fprintf(style->out, "FAILED %s; %s\n", reason,
-            result->is_count ? "at the peak it was held by" : "held by");
+            result->row->is_count ? "at the peak it was held by" : "held by");
     free(reason);
     text_init(&text);
     report_add_holders(&text, "", &holders);
@@ -76,7 +76,7 @@ void check_print_json(const struct check *check, FILE *out)
         const struct check_result *result = &check->results[i];
         json_t *assertion = json_object();
 
-        check_set(assertion, "name", json_string(result->name));
+        check_set(assertion, "name", json_string(result->row->name));
         check_set(assertion, "is_ok", json_boolean(result->is_ok));
         check_set(assertion, "expected", json_integer((json_int_t)result->expected));
         check_set(assertion, "actual", json_integer((json_int_t)result->actual));

@@ -71,7 +71,7 @@ static void junit_print(const struct check_request *request, const struct check 
         const struct check_result *result = &check->results[i];
 
         fprintf(out, "  <testcase classname=\"gpulimit.check\" name=\"GPU %u %s\"%s>\n",
-                result->device->gpu_index, result->name, result->is_ok ? "/" : "");
+                result->device->gpu_index, result->row->name, result->is_ok ? "/" : "");
         if (!result->is_ok) {
             junit_print_failure(request, result, out);
             fputs("  </testcase>\n", out);
