@@ -6,6 +6,7 @@
 #include "report_file.h"
 
 #include "clock.h"
+#include "report_sweep.h"
 
 #include <fcntl.h>
 #include <stdio.h> /* renameat */
@@ -113,6 +114,8 @@ bool report_file_begin(struct report_file *file, const char *chosen, const char 
     file->folder = report_file_find_folder(&path, chosen, runtime_dir);
     if (file->folder < 0)
         return false;
+    if (chosen[0] == '\0' && number == 1) /* what is in a chosen one is its owner's to keep */
+        report_sweep(file->folder);
     file->file = -1;
     if (report_file_name(file, &path, number))
         file->file = openat(file->folder, file->temporary,

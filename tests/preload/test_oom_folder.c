@@ -6,6 +6,7 @@
 #include "oom.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,30 @@ static int play_storm(void)
     return 0;
 }
 
+static void *refuse_many(void *argument)
+{
+    CUcontext context;
+    CUdeviceptr address;
+    uint64_t passed = cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
+                      cuCtxSetCurrent(context) != CUDA_SUCCESS;
+    for (unsigned i = 0; i < 50; i++)
+        passed += cuMemAlloc_v2(&address, MIB(800 + i)) != CUDA_ERROR_OUT_OF_MEMORY;
+    *(uint64_t *)argument = passed;
+    return NULL;
+}
+
+static int play_threads(void)
+{
+    pthread_t threads[8];
+    uint64_t passed[8];
+    expect(role_begin() == 0 && oom_hold() == 0);
+    for (unsigned i = 0; i < 8; i++)
+        expect(pthread_create(&threads[i], NULL, refuse_many, &passed[i]) == 0);
+    for (unsigned i = 0; i < 8; i++)
+        expect(pthread_join(threads[i], NULL) == 0 && passed[i] == 0);
+    return 0;
+}
+
 static int play_fork(void)
 {
     pid_t child = fork();
@@ -60,13 +85,10 @@ static int play_no_files(void)
     return oom_refused(MIB(2000));
 }
 
-static const struct role roles[] = {{"refused", oom_play_refused},
-                                    {"too large", play_too_large},
-                                    {"quiet", play_quiet},
-                                    {"storm", play_storm},
-                                    {"fork", play_fork},
-                                    {"no files", play_no_files},
-                                    {0}};
+static const struct role roles[] = {{"refused", oom_play_refused}, {"too large", play_too_large},
+                                    {"quiet", play_quiet},         {"storm", play_storm},
+                                    {"threads", play_threads},     {"fork", play_fork},
+                                    {"no files", play_no_files},   {0}};
 
 /* ---- in the test ---- */
 
@@ -108,6 +130,16 @@ static void test_200_refusals_leave_three_reports(void **state)
         oom_load(number);
         assert_int_equal(oom_number("request", "bytes"), MIB(899 + number));
     }
+}
+
+static void test_threads_share_the_reports(void **state)
+{
+    (void)state;
+    PLAY("threads", "GPU_LIMIT_VERBOSE=0");
+    program_assert_ok(&oom_program);
+    assert_int_equal(oom_files(oom_folder), 3);
+    for (unsigned number = 1; number <= 3; number++)
+        oom_load(number);
 }
 
 static void test_a_limit_on_files_costs_the_report_and_nothing_else(void **state)
@@ -179,6 +211,7 @@ int main(int count, char **words)
         CASE(test_the_message_names_the_report_and_silence_has_one_too),
         CASE(test_where_nothing_is_refused_nothing_is_written),
         CASE(test_200_refusals_leave_three_reports),
+        CASE(test_threads_share_the_reports),
         CASE(test_a_limit_on_files_costs_the_report_and_nothing_else),
         CASE(test_a_folder_that_others_write_to_or_a_link_gets_none),
         CASE(test_a_child_has_reports_of_its_own),

@@ -6,6 +6,7 @@
 #include "unit.h"
 
 #include "report_file.h"
+#include "report_sweep.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static char base[] = "/tmp/test_report_file.XXXXXX";
@@ -174,6 +176,55 @@ static void test_no_choice_means_the_runtime_folder_and_else_tmp(void **state)
         assert_int_equal(rmdir(expected), 0);
 }
 
+/* Makes a file that was written so many seconds ago. */
+static void make_old(const char *name, long seconds)
+{
+    char path[256];
+    struct timespec times[2];
+    snprintf(path, sizeof path, "%s/gpulimit/%s", base, name);
+    int file = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_true(file >= 0);
+    assert_int_equal(clock_gettime(CLOCK_REALTIME, &times[0]), 0);
+    times[0].tv_sec -= seconds;
+    times[1] = times[0];
+    assert_int_equal(futimens(file, times), 0);
+    close(file);
+}
+
+static bool is_there(const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/gpulimit/%s", base, name);
+    return access(path, F_OK) == 0;
+}
+
+static void test_the_oldest_reports_make_room_in_the_folder_that_nobody_chose(void **state)
+{
+    char name[64];
+    (void)state;
+    snprintf(folder, sizeof folder, "%s/gpulimit", base);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    for (int i = 0; i < REPORT_SWEEP_KEEP; i++) {
+        snprintf(name, sizeof name, "oom-%d-1.json", 1000000 + i * 37 % REPORT_SWEEP_KEEP);
+        make_old(name, 1000 + i * 37 % REPORT_SWEEP_KEEP);
+    }
+    make_old("notes", 100000);
+    assert_true(report("", base, 1, NULL));
+    assert_int_equal(files_in(folder), REPORT_SWEEP_KEEP + 2);
+    make_old(".oom-2000000-1.json.12", 50000); /* of one that was killed */
+    assert_true(report(folder, "", 1, NULL));
+    assert_true(report("", base, 2, NULL));
+    assert_int_equal(files_in(folder), REPORT_SWEEP_KEEP + 4);
+    assert_true(report("", base, 1, NULL));
+    assert_int_equal(files_in(folder), REPORT_SWEEP_KEEP + 1);
+    assert_true(is_there("notes"));
+    assert_false(is_there(".oom-2000000-1.json.12"));
+    snprintf(name, sizeof name, "oom-%d-1.json", 1000000 + REPORT_SWEEP_KEEP - 1);
+    assert_false(is_there(name));
+    snprintf(name, sizeof name, "oom-%d-1.json", 1000000 + REPORT_SWEEP_KEEP - 3);
+    assert_true(is_there(name));
+}
+
 static void test_the_current_folder_is_never_used(void **state)
 {
     char before[512];
@@ -270,6 +321,7 @@ int main(void)
         CASE(test_a_file_is_no_folder),
         CASE(test_a_folder_of_somebody_else_is_refused),
         CASE(test_no_choice_means_the_runtime_folder_and_else_tmp),
+        CASE(test_the_oldest_reports_make_room_in_the_folder_that_nobody_chose),
         CASE(test_the_current_folder_is_never_used),
         CASE(test_the_umask_stays),
         CASE(test_a_limit_on_files_is_kept),
