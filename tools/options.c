@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "memory.h"
-#include "option_rows.h"
 #include "options_values.h"
 #include "text.h"
 
@@ -258,11 +257,27 @@ static bool options_fit_check(const struct options *options)
     return true;
 }
 
+/* Which verb an option is for is the beginning of its text. */
+static bool options_is_for(enum option_number option, const char *verb)
+{
+    size_t length = strlen(verb);
+
+    return strncmp(option_rows[option].text, verb, length) == 0 &&
+           option_rows[option].text[length] == ':';
+}
+
 /* Options of one verb that another would pass over in silence, although somebody counts on them. */
 static bool options_fit_verb(const struct options *options)
 {
     const struct check_request *check = &options->check;
 
+    if (options->of_allocs && options->verb != VERB_ALLOCS) {
+        values_complain("--%s goes with allocs: gpulimit-stat allocs --%s%s%s",
+                        options->of_allocs->name, options->of_allocs->name,
+                        options->of_allocs->argument[0] != '\0' ? " " : "",
+                        options->of_allocs->argument);
+        return false;
+    }
     if (options->is_diff && options->verb != VERB_REPORT) {
         values_complain("--diff goes with report");
         return false;
@@ -280,10 +295,6 @@ static bool options_fit_growing(const struct options *options)
 {
     enum groups_key key = options->groups.key;
 
-    if (options->verb != VERB_ALLOCS) {
-        values_complain("--growing goes with allocs: gpulimit-stat allocs --growing");
-        return false;
-    }
     if (options->groups.is_list) {
         values_complain("--growing is about groups; --list has none");
         return false;
@@ -345,6 +356,9 @@ enum options_outcome options_parse(int argc, char **argv, struct options *option
         }
         if (!options_set(options, option, optarg)) {
             return OPTIONS_USAGE;
+        }
+        if (!options->of_allocs && options_is_for(option, "allocs")) {
+            options->of_allocs = &option_rows[option];
         }
     }
     if (!options_set_words(options, argv + optind) || !options_fit_together(options)) {

@@ -10,6 +10,7 @@
 
 #include "check.h"
 #include "groups.h"
+#include "option_rows.h"
 #include "view.h"
 
 enum verb {
@@ -30,8 +31,10 @@ struct options {
     bool has_allocations; /* --allocs */
     bool is_bytes;
     bool has_headings;
-    bool has_stacks;      /* --verbose */
-    bool is_growing;      /* --growing */
+    bool has_stacks; /* --verbose */
+    bool is_growing; /* --growing */
+    const struct option_row
+        *of_allocs;       /* the first option given that is for allocs alone; NULL: none */
     const char *files[2]; /* report, check: what they are about, if not processes */
     size_t file_count;
     bool is_diff;

@@ -148,6 +148,31 @@ static void test_nothing_to_list_prints_nothing(void **state)
     EXPECT("", "--min-size", "1T");
 }
 
+static void test_what_only_allocs_knows_is_passed_over_by_no_other_verb(void **state)
+{
+    static const struct {
+        const char *words[4];
+        const char *said;
+    } cases[] = {
+        {{"--top", "3"}, "gpulimit-stat: --top goes with allocs: gpulimit-stat allocs --top N\n"},
+        {{"-l"}, "gpulimit-stat: --list goes with allocs: gpulimit-stat allocs --list\n"},
+        {{"--json", "--by", "tag"}, "--by goes with allocs"},
+        {{"doctor", "-v"}, "--verbose goes with allocs"},
+        {{"--growing"}, "--growing goes with allocs"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct tool_result result;
+
+        TOOL_RUN(&result, STAT, cases[i].words[0], cases[i].words[1], cases[i].words[2]);
+        assert_non_null(strstr(result.err, cases[i].said));
+        assert_string_equal(result.out, "");
+        assert_int_equal(result.status, 2);
+        tool_forget(&result);
+    }
+}
+
 static void test_unlisted_allocations_are_told(void **state)
 {
     struct tool_result result;
@@ -209,6 +234,7 @@ int main(void)
         cmocka_unit_test(test_list_has_a_line_for_each_allocation),
         cmocka_unit_test(test_young_ones_can_be_left_out),
         cmocka_unit_test(test_nothing_to_list_prints_nothing),
+        cmocka_unit_test(test_what_only_allocs_knows_is_passed_over_by_no_other_verb),
         cmocka_unit_test(test_unlisted_allocations_are_told),
         cmocka_unit_test(test_hooks_are_listed_with_room_role_and_text),
     };
