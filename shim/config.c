@@ -271,6 +271,12 @@ static const struct {
 #include "gpulimit/tbl/env.def"
 };
 
+/* All of them, for who has misspelt one. */
+static const char config_names[] = "GPU_LIMIT_MB is; after GPU_LIMIT_ there can be"
+#define ENV(_name, _parse, _default, _text) " " #_name
+#include "gpulimit/tbl/env.def"
+    ;
+
 static void config_parse_variable(struct config *config, const char *name, size_t length,
                                   const char *value)
 {
@@ -286,8 +292,7 @@ static void config_parse_variable(struct config *config, const char *name, size_
         length = sizeof unknown - 1;
     memcpy(unknown, name, length);
     unknown[length] = '\0';
-    config_fail(config, unknown, value, "is no variable of gpulimit",
-                "did you mean GPU_LIMIT_MB? `gpulimit-stat --help` lists them");
+    config_fail(config, unknown, value, "is no variable of gpulimit", config_names);
 }
 
 /* A folder of the session's, which is not ours to complain about. */

@@ -41,7 +41,7 @@ static uint64_t refusal_add_neighbours(struct text *text, const struct neighbour
             more_bytes += one->bytes;
             continue;
         }
-        text_add(text, "; ");
+        text_add(text, "; process ");
         text_add_number(text, (uint64_t)one->pid);
         text_add(text, " (");
         text_add_quoted(text, one->command, 32);
@@ -51,7 +51,7 @@ static uint64_t refusal_add_neighbours(struct text *text, const struct neighbour
     if (more > 0) {
         text_add(text, "; ");
         text_add_number(text, more);
-        text_add(text, " more ");
+        text_add(text, " more processes ");
         text_add_size(text, more_bytes);
     }
     return bytes + neighbours->others_bytes;

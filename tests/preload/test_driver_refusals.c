@@ -188,7 +188,7 @@ static int tear_down(void **state)
 static void assert_held(const char *here, const char *role, const char *there)
 {
     char begin[64], end[64];
-    snprintf(begin, sizeof begin, "gpulimit:   held by this process %s; ", here);
+    snprintf(begin, sizeof begin, "gpulimit:   held by this process %s; process ", here);
     snprintf(end, sizeof end, " (exe %s) %s.\n", role, there);
     const char *held = strstr(program.err, begin);
     assert_non_null(held);
