@@ -24,14 +24,29 @@ def words(stage):
     stage.stat('allocs --by colour')
     stage.stat('allocs --min-size much')
     stage.stat('--top 3')
+    stage.stat('report -b')
     stage.stat('-p 12x')
     stage.stat('-p 999999991')
     stage.stat('1 2 3')
     stage.stat('0')
+    stage.stat('-u 65534')
     stage.stat('--ledger-dir /nonexistent')
     stage.stat('hooks', lines=8)
     stage.stat('hooks 1')
     stage.stat('doctor -p 999999991')
+
+
+def launcher(stage):
+    """What gpulimit-run says of itself, and of wrong command lines."""
+    stage.tool('gpulimit-run --version')
+    stage.tool('gpulimit-run --help')
+    stage.tool('gpulimit-run')
+    stage.tool('gpulimit-run -m 1G')
+    stage.tool('gpulimit-run -m lots -- true')
+    stage.tool('gpulimit-run --nonsense -- true')
+    stage.tool('gpulimit-run --lib /nonexistent -- true')
+    stage.tool('gpulimit-run -m 1G -- /nonexistent')
+    stage.tool('gpulimit-run -m 1G -- /dev/null')
 
 
 def python(stage):
@@ -62,7 +77,7 @@ def native(stage):
     stage.stat('-n')
     stage.stat(f'-p {solver.pid} 0.1 2')
     stage.comment('who holds the memory')
-    for key in 'site', 'python', 'api', 'kind', 'tag', 'thread', 'size':
+    for key in 'site', 'python', 'api', 'kind', 'tag', 'stream', 'thread', 'size':
         stage.stat(f'allocs --by {key}')
     stage.stat('allocs -g 0 -v')
     stage.stat('allocs -l')
@@ -86,12 +101,19 @@ def messages(stage):
     told(stage, 'the limit has no room for a context', 'over_limit', GPU_LIMIT_MB='32')
     told(stage, 'the card is full below the limit', 'over_limit 100 512', GPU_LIMIT_MB='4096', SIMGPU_MEMORY_MB='400',
          SIMGPU_STATE=str(stage.folder / 'small'))
+    stage.comment('the card is full of others')
+    small = {'SIMGPU_MEMORY_MB': '900', 'SIMGPU_STATE': str(stage.folder / 'shared')}
+    other = stage.start('other', 'over_limit 100 300', **small)
+    told(stage, 'and the next one has to hear of it', 'over_limit 100 512', GPU_LIMIT_MB='1024', **small)
+    other.end()
     told(stage, 'what the program asked for is counted', 'over_limit 100 300', GPU_LIMIT_MB='350',
          GPU_LIMIT_COUNT='allocations')
     told(stage, 'silent', 'over_limit 100 512', GPU_LIMIT_MB='256', GPU_LIMIT_VERBOSE='0')
     told(stage, 'no limit', 'over_limit 100 512')
     told(stage, 'a wrong setting', 'over_limit', GPU_LIMIT_MB='lots')
     told(stage, 'another', 'over_limit', GPU_LIMIT_MB='256', GPU_LIMIT_STACKS='deep')
+    told(stage, 'and another', 'over_limit', GPU_LIMIT_MB='256', GPU_LIMIT_REPORT='run.txt')
+    told(stage, 'a variable that there is not', 'over_limit', GPU_LIMIT_MIB='256')
     told(stage, 'with a banner', 'over_limit 100 100', GPU_LIMIT_MB='512', GPU_LIMIT_VERBOSE='2')
     told(stage, 'with allocations', 'over_limit 250 100', GPU_LIMIT_MB='512', GPU_LIMIT_VERBOSE='3')
     told(stage, 'no place for a ledger', 'over_limit 100 512', GPU_LIMIT_MB='256', GPU_LIMIT_VERBOSE='2',

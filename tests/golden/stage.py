@@ -105,7 +105,7 @@ class Stage:
         (self.folder / 'run').mkdir()
         for path, name in ((self.ledgers, '<ledgers>'), (self.folder / 'run', '<run>'), (self.folder, '<folder>'),
                            (LIBRARY.split(':')[-1], '<libgpulimit.so>'), (sys.executable, 'python3'),
-                           (f'{HERE}/', ''), (PROGRAMS, '<programs>')):
+                           (f'{HERE}/', ''), (f'{TOOLS}/', ''), (PROGRAMS, '<programs>')):
             self.normal.add_path(path, name)
 
     def close(self):
@@ -133,6 +133,11 @@ class Stage:
         self.say(text.rstrip('\n'))
         if status != 0:
             self.say(f'[exit status {status}]')
+
+    def tool(self, words):
+        """Any tool of the build, without quotes among its words."""
+        status, text = self._run(words.split())
+        self._told(words.split(), status, self.normal.text(text))
 
     def stat(self, words='', lines=None, **environment):
         """gpulimit-stat with these words, of which PROGRAM.pid stand for themselves; only the first lines."""
