@@ -109,7 +109,8 @@ static void test_a_driver_that_refuses_with_room_left_has_a_reason_of_its_own(vo
         &refusal,
         "gpulimit: the driver, not the limit, refused 512 MiB on GPU 0: for a reason of its own, "
         "with 40 GiB free of 80 GiB (300 MiB of GPU_LIMIT_MB=1024 in use).\n"
-        "gpulimit:   asked for by train.py:88 forward in \"epoch 3\" (cuMemAlloc_v2) in process 4242 (python3).\n"
+        "gpulimit:   asked for by train.py:88 forward in \"epoch 3\" (cuMemAlloc_v2) in process 4242 "
+        "(python3).\n"
         "gpulimit:   held by this process 300 MiB; others 39.8 GiB.\n"
         "gpulimit:   See who: gpulimit-stat, nvidia-smi\n");
 }
@@ -182,7 +183,8 @@ static void test_other_processes_that_hold_the_card_are_named(void **state)
         "gpulimit: the driver, not the limit, refused 512 MiB on GPU 0: the card is really full, "
         "12 MiB free of 80 GiB (300 MiB of GPU_LIMIT_MB=1024 in use).\n"
         "gpulimit:   asked for by cuMemAlloc_v2 in process 4242 (python3).\n"
-        "gpulimit:   held by this process 300 MiB; process 17 (python train.py --from ?[2J and ) 41.3 GiB; "
+        "gpulimit:   held by this process 300 MiB; process 17 (python train.py --from ?[2J and ) "
+        "41.3 GiB; "
         "process 18 (trainer) 10239 MiB; others, outside gpulimit, 28.5 GiB.\n"
         "gpulimit:   See who: gpulimit-stat, nvidia-smi\n");
     neighbours.is_complete = false;
@@ -210,7 +212,8 @@ static void test_of_many_other_processes_the_smaller_are_one_sum(void **state)
         "gpulimit: the driver, not the limit, refused 512 MiB on GPU 0 (300 MiB of "
         "GPU_LIMIT_MB=1024 in use).\n"
         "gpulimit:   asked for by cuMemAlloc_v2 in process 4242 (python3).\n"
-        "gpulimit:   held by this process 300 MiB; process 17 (trainer) 10 GiB; process 18 (trainer) 10239 MiB; "
+        "gpulimit:   held by this process 300 MiB; process 17 (trainer) 10 GiB; process 18 "
+        "(trainer) 10239 MiB; "
         "process 19 (trainer) 10238 MiB; process 20 (trainer) 10237 MiB; 5 more processes 20 GiB.\n"
         "gpulimit:   See who: gpulimit-stat, nvidia-smi\n");
 }
