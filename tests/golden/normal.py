@@ -158,7 +158,7 @@ JSON_WORDS = {'host': '<host>', 'ppid': '<ppid>', 'cgroup': '<cgroup>', 'monoton
 
 def _is_own(frame):
     where = (frame.get('module') or frame.get('file') or '') if isinstance(frame, dict) else ''
-    return where.endswith('solver') or '/tests/golden/' in where
+    return where.endswith(('solver', 'renderer')) or '/tests/golden/' in where
 
 
 def _cell(line, edge, on_the_left):

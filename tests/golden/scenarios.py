@@ -146,6 +146,17 @@ def reports(stage):
     stage.stat('report --diff small.json')
 
 
+def runtime(stage):
+    """A program of the CUDA runtime's, known by that one's names; and its phases."""
+    renderer = stage.start('render', 'renderer', GPU_LIMIT_MB='384')
+    stage.stat('allocs')
+    stage.stat('allocs --by api')
+    stage.stat('allocs --by tag')
+    stage.stat('allocs --by stream')
+    stage.stat('allocs -l')
+    renderer.end()
+
+
 def phases(stage):
     """A program that tells its phases, and leaks."""
     train = stage.start('train', 'phases.py', GPU_LIMIT_MB='512')
@@ -231,4 +242,4 @@ def ends(stage):
 
 
 OF_PYTHON = ('checks', 'phases', 'python', 'refusals', 'reports')
-OF_SYMBOLS = ('ends', 'native')
+OF_SYMBOLS = ('ends', 'native', 'runtime')
