@@ -165,8 +165,8 @@ bool limit_oom_write(const struct limit_oom *oom, char path[REPORT_FILE_PATH])
     limit_live_take(oom->refusal->device, &live);
     bool is_written = limit_oom_fill(&file, oom, &live);
     if (oom->number == OOM_FIRST) {
-        report_file_remove(&file, OOM_LARGEST);
-        report_file_remove(&file, OOM_LATEST);
+        report_file_remove(&file, OOM_LARGEST, oom->begun_ns);
+        report_file_remove(&file, OOM_LATEST, oom->begun_ns);
     }
     memcpy(path, file.path, sizeof file.path);
     return report_file_end(&file, is_written);

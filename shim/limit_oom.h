@@ -20,6 +20,8 @@ struct limit_oom {
     const struct refusal *refusal;
     bool is_by_driver; /* the limit had let it pass */
     enum oom_number number;
+    uint64_t begun_ns; /* by CLOCK_REALTIME_COARSE: reports of this process are no older than that
+                          of its first */
 };
 
 /* Writes it, and puts its path into path. Returns false if there is none. */

@@ -135,12 +135,18 @@ bool report_file_end(struct report_file *file, bool is_whole)
     return is_kept;
 }
 
-void report_file_remove(const struct report_file *file, unsigned number)
+void report_file_remove(const struct report_file *file, unsigned number, uint64_t before_ns)
 {
+    struct stat status;
     struct text name;
     text_init(&name);
     report_file_add_name(&name, number);
-    (void)unlinkat(file->folder, text_string(&name), 0);
+    if (fstatat(file->folder, text_string(&name), &status, AT_SYMLINK_NOFOLLOW) != 0)
+        return;
+    uint64_t written_ns =
+        (uint64_t)status.st_mtim.tv_sec * 1000000000u + (uint64_t)status.st_mtim.tv_nsec;
+    if (written_ns < before_ns)
+        (void)unlinkat(file->folder, text_string(&name), 0);
 }
 
 void report_file_put(const char *path, const struct text *text)

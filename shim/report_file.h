@@ -42,8 +42,9 @@ bool report_file_begin(struct report_file *file, const char *chosen, const char 
 bool report_file_end(struct report_file *file, bool is_whole);
 
 /* Removes report number `number` of a process that had the same pid, from the folder of a report
- * that has begun. */
-void report_file_remove(const struct report_file *file, unsigned number);
+ * that has begun: one that was written before a moment of CLOCK_REALTIME_COARSE, the clock of
+ * files. */
+void report_file_remove(const struct report_file *file, unsigned number, uint64_t before_ns);
 
 /* Makes a text the content of a file that is there, and a regular one; nothing is created. */
 void report_file_put(const char *path, const struct text *text);

@@ -78,16 +78,16 @@ static void tell_describe(struct refusal *refusal, const struct ticket *ticket, 
 }
 
 /* Which report is to be written about it: also where nothing is to be said. */
-static enum oom_number tell_pick(const struct ticket *ticket)
+static void tell_pick(struct limit_oom *oom)
 {
     const struct config *config = start_config();
     if (strcmp(config->report_dir, "none") == 0 && config->termination_log[0] == '\0')
-        return OOM_NONE;
+        return;
     uint64_t mono_ns = clock_ns(CLOCK_MONOTONIC);
+    oom->begun_ns = clock_ns(CLOCK_REALTIME_COARSE);
     pthread_mutex_lock(&tell_mutex);
-    enum oom_number number = oom_pick_take(&tell_reports, ticket->bytes, mono_ns);
+    oom->number = oom_pick_take(&tell_reports, oom->ticket->bytes, mono_ns);
     pthread_mutex_unlock(&tell_mutex);
-    return number;
 }
 
 /* All that is to be written about one refusal: the message, if it is to be said, and the report. */
@@ -126,7 +126,8 @@ void tell_refusal(const struct ticket *ticket)
     if (!tell_counts(ticket->device))
         return;
     int saved = errno;
-    struct limit_oom oom = {.ticket = ticket, .number = tell_pick(ticket)};
+    struct limit_oom oom = {.ticket = ticket};
+    tell_pick(&oom);
     bool is_due = tell_speaks() && tell_is_due(ticket, &turn);
     tell_in_full(&oom, is_due && turn.is_first);
     if (is_due && !turn.is_first) {
@@ -142,7 +143,8 @@ void tell_driver_refusal(const struct ticket *ticket)
     if (!tell_counts(ticket->device) || budget_limit(ticket->device) == GPULIMIT_NO_LIMIT)
         return;
     int saved = errno;
-    struct limit_oom oom = {.ticket = ticket, .is_by_driver = true, .number = tell_pick(ticket)};
+    struct limit_oom oom = {.ticket = ticket, .is_by_driver = true};
+    tell_pick(&oom);
     bool is_first = !atomic_exchange_explicit(&tell_has_said_driver[ticket->device], true,
                                               memory_order_relaxed);
     tell_in_full(&oom, is_first && tell_speaks());

@@ -5,6 +5,7 @@
  */
 #include "unit.h"
 
+#include "clock.h"
 #include "report_file.h"
 #include "report_sweep.h"
 
@@ -104,10 +105,13 @@ static void test_reports_of_an_older_process_can_be_removed(void **state)
 {
     struct report_file file;
     (void)state;
+    uint64_t before_ns = clock_ns(CLOCK_REALTIME_COARSE);
     assert_true(report(folder, "", 2, NULL));
     assert_true(report_file_begin(&file, folder, "", 1));
-    report_file_remove(&file, 2);
-    report_file_remove(&file, 3);
+    report_file_remove(&file, 2, before_ns); /* another thread has written it meanwhile */
+    assert_int_equal(files_in(folder), 2);
+    report_file_remove(&file, 2, before_ns + UINT64_C(60000000000));
+    report_file_remove(&file, 3, before_ns + UINT64_C(60000000000));
     assert_true(report_file_end(&file, true));
     assert_int_equal(files_in(folder), 1);
 }
