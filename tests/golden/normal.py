@@ -43,7 +43,7 @@ class Normal:
 
     def __init__(self):
         self.pids = {}
-        self.user = pwd.getpwuid(os.getuid()).pw_name
+        self.user = _user()
         self.paths = []
 
     def add_pid(self, pid, name):
@@ -154,6 +154,13 @@ JSON_WORDS = {'host': '<host>', 'ppid': '<ppid>', 'cgroup': '<cgroup>', 'monoton
               'uid': '<uid>', 'age_seconds': '<age>', 'oldest_age_seconds': '<age>', 'after_seconds': '<seconds>',
               'interval_seconds': '<seconds>', 'samples': '<samples>',
               'address': '<address>', 'offset': '<offset>', 'build_id': '<build-id>', 'generated_time': '<time>'}
+
+
+def _user():
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())  # as the tools show who has no name
 
 
 def _is_own(frame):
