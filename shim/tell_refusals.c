@@ -90,12 +90,33 @@ static void tell_pick(struct limit_oom *oom)
     pthread_mutex_unlock(&tell_mutex);
 }
 
+/* The text about one refusal. Not inlined, nor is the line about more: the report, which lies under
+ * neither, has kilobytes on the stack, and programs have threads with small ones. */
+__attribute__((noinline)) static void tell_words(const struct limit_oom *oom, bool is_said)
+{
+    struct text text;
+    if (oom->is_by_driver)
+        refusal_explain_driver(&text, oom->refusal);
+    else
+        refusal_explain(&text, oom->refusal);
+    if (oom->number != OOM_NONE && start_config()->termination_log[0] != '\0')
+        report_file_put(start_config()->termination_log, &text);
+    if (is_said)
+        log_write(&text);
+}
+
+__attribute__((noinline)) static void tell_more(unsigned device, const struct pace_turn *turn)
+{
+    struct text text;
+    refusal_tell_more(&text, device, turn);
+    log_write(&text);
+}
+
 /* All that is to be written about one refusal: the message, if it is to be said, and the report. */
 static void tell_in_full(struct limit_oom *oom, bool is_said)
 {
     struct neighbours neighbours;
     struct refusal refusal;
-    struct text text;
     char command[16], path[REPORT_FILE_PATH];
     if (!is_said && oom->number == OOM_NONE)
         return;
@@ -108,20 +129,12 @@ static void tell_in_full(struct limit_oom *oom, bool is_said)
     oom->refusal = &refusal;
     if (oom->number != OOM_NONE && limit_oom_write(oom, path))
         refusal.report_path = path;
-    if (oom->is_by_driver)
-        refusal_explain_driver(&text, &refusal);
-    else
-        refusal_explain(&text, &refusal);
-    if (oom->number != OOM_NONE && start_config()->termination_log[0] != '\0')
-        report_file_put(start_config()->termination_log, &text);
-    if (is_said)
-        log_write(&text);
+    tell_words(oom, is_said);
 }
 
 void tell_refusal(const struct ticket *ticket)
 {
     struct pace_turn turn;
-    struct text text;
     atomic_fetch_add_explicit(&tell_by_limit, 1, memory_order_relaxed);
     if (!tell_counts(ticket->device))
         return;
@@ -130,10 +143,8 @@ void tell_refusal(const struct ticket *ticket)
     tell_pick(&oom);
     bool is_due = tell_speaks() && tell_is_due(ticket, &turn);
     tell_in_full(&oom, is_due && turn.is_first);
-    if (is_due && !turn.is_first) {
-        refusal_tell_more(&text, ticket->device, &turn);
-        log_write(&text);
-    }
+    if (is_due && !turn.is_first)
+        tell_more(ticket->device, &turn);
     errno = saved;
 }
 
