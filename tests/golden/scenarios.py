@@ -141,6 +141,7 @@ def reports(stage):
     stage.file(stage.folder / 'small.json', 'report')
     stage.stat('report small.json')
     stage.stat('report --diff small.json large.json')
+    stage.stat('report --diff -b small.json large.json')
     stage.stat('report nothing.json')
     stage.stat('report')
     stage.stat('report --diff small.json')
