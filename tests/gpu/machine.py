@@ -35,6 +35,7 @@ def environment(library=None, limit_mib=None, **more):
     env.update(more)
     if library:
         env.update(LD_PRELOAD=str(library), GPU_LIMIT_MB=str(limit_mib))
+        env.setdefault('GPU_LIMIT_REPORT_DIR', 'none')  # not the user's own folder
     return env
 
 
