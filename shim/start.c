@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 static pthread_mutex_t start_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -113,7 +112,7 @@ void start_add_device(unsigned device, const char *uuid, uint64_t total_bytes)
         ledger_publish(&books->ledger, device, GPULIMIT_KIND_NONE);
         tell_card(device, total_bytes);
         region_add_device(device, uuid, total_bytes); /* now there is something to see */
-        snprintf(start_uuids[device], sizeof start_uuids[device], "%s", uuid);
+        strncpy(start_uuids[device], uuid, sizeof start_uuids[device] - 1);
         /* Release pairs with start_knows_device: who sees it known sees its limit and UUID. */
         atomic_store_explicit(&start_known[device], true, memory_order_release);
     }
