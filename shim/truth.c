@@ -294,7 +294,7 @@ static void truth_refused_late(enum api api)
     limit_driver_refused(&ticket);
 }
 
-void truth_watched_late(struct truth_call *call, const void *handle, int result, enum api api)
+void truth_watched_late(struct truth_call *call, const void *handle, unsigned result, enum api api)
 {
     CUdevice device;
     truth_watched(call);

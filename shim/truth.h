@@ -60,7 +60,7 @@ void truth_watched(struct truth_call *call);
  * library, module or kernel, which is looked at the first time, and later when it is time. result:
  * the driver's answer, which is a refusal if it has no memory. */
 void truth_watch_late(struct truth_call *call);
-void truth_watched_late(struct truth_call *call, const void *handle, int result, enum api api);
+void truth_watched_late(struct truth_call *call, const void *handle, unsigned result, enum api api);
 
 /* Code was unloaded: handles may be handed out again. */
 void truth_forget_handles(void);
