@@ -6,8 +6,9 @@
 
 #include <dlfcn.h>
 
-#if __has_include(<cuda_runtime_api.h>)
-#include <cuda_runtime_api.h> /* as programs see the functions, if that is to be had */
+/* As programs see the functions, if that is to be had: the wheel of NVIDIA's headers lacks some. */
+#if __has_include(<cuda_runtime_api.h>) && __has_include(<crt/host_defines.h>)
+#include <cuda_runtime_api.h>
 #else
 #include "runtime_api.h"
 #endif
