@@ -118,7 +118,8 @@ CUresult CUDAAPI cuCtxDestroy(CUcontext ctx)
     uint64_t mark = limit_context_mark();
     truth_watch(&call, LIMIT_CONTEXT, limit_context_device((uint64_t)ctx));
     CUresult result = real.cuCtxDestroy(ctx);
-    if (result == CUDA_SUCCESS)
+    call.has_gone = result == CUDA_SUCCESS;
+    if (call.has_gone)
         limit_context_destroyed((uint64_t)ctx, mark);
     truth_watched(&call);
     guard_leave();
@@ -133,7 +134,8 @@ CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
     uint64_t mark = limit_context_mark();
     truth_watch(&call, LIMIT_CONTEXT, limit_context_device((uint64_t)ctx));
     CUresult result = real.cuCtxDestroy_v2(ctx);
-    if (result == CUDA_SUCCESS)
+    call.has_gone = result == CUDA_SUCCESS;
+    if (call.has_gone)
         limit_context_destroyed((uint64_t)ctx, mark);
     truth_watched(&call);
     guard_leave();

@@ -89,6 +89,20 @@ static void limit_look(struct books *books, struct limit_look *look)
     look->is_vague = overhead->is_vague;
 }
 
+/* Widens the bounds to what holds at any moment between two looks: no more than at either end and
+ * what came meanwhile, no less than at either end without what went. */
+static void limit_widen(struct limit_look *look, const struct limit_look *now)
+{
+    if (now->most_bytes > look->most_bytes)
+        look->most_bytes = now->most_bytes;
+    look->most_bytes += now->flow.grown_bytes - look->flow.grown_bytes;
+    if (now->least_bytes < look->least_bytes)
+        look->least_bytes = now->least_bytes;
+    look->least_bytes =
+        limit_less(look->least_bytes, now->flow.shrunk_bytes - look->flow.shrunk_bytes);
+    look->flow = now->flow;
+}
+
 void limit_look_begin(struct limit_look *look, unsigned device)
 {
     look->device = device;
@@ -144,16 +158,13 @@ bool limit_look_end(const struct limit_look *look, const struct ticket *mine, ui
         overhead->looked = look->number;
         books->ledger.totals[look->device].truth_source = GPULIMIT_TRUTH_NVML;
         limit_look(books, &now);
-        /* At the moment of the figure it was no more than at either end and what came meanwhile, no
-         * less than at either end without what went. */
-        uint64_t most = (now.most_bytes > look->most_bytes ? now.most_bytes : look->most_bytes) +
-                        (now.flow.grown_bytes - look->flow.grown_bytes);
+        struct limit_look seen = *look;
+        limit_widen(&seen, &now);
+        uint64_t most = seen.most_bytes, least = seen.least_bytes;
         if (look->guesses % 2 != 0 || look->guesses != now.guesses)
             most += LIMIT_GUESS_BYTES;
-        uint64_t least = now.least_bytes < look->least_bytes ? now.least_bytes : look->least_bytes;
         if (mine)
             most = limit_less(most, mine->held_bytes);
-        least = limit_less(least, now.flow.shrunk_bytes - look->flow.shrunk_bytes);
         overhead->is_vague = least != most;
         uint64_t before = overhead->measured_bytes;
         limit_fit(overhead, limit_less(figure_bytes, most), limit_less(figure_bytes, least),
@@ -166,21 +177,51 @@ bool limit_look_end(const struct limit_look *look, const struct ticket *mine, ui
     return is_latest;
 }
 
-void limit_look_moved(const struct limit_look *look, int64_t card_bytes)
+void limit_look_seen(struct limit_look *look, const struct ticket *mine)
+{
+    struct limit_look now = {.device = look->device};
+    struct books *books = books_lock();
+    limit_look(books, &now);
+    books_unlock();
+    limit_widen(look, &now);
+    look->most_bytes = limit_less(look->most_bytes, mine->held_bytes);
+}
+
+static void limit_move(unsigned device, int64_t change)
 {
     struct books *books = books_lock();
-    struct overhead *overhead = &books->overhead[look->device];
-    const struct ledger_flow *flow = &books->ledger.flow[look->device];
-    int64_t change = card_bytes - (int64_t)(flow->grown_bytes - look->flow.grown_bytes) +
-                     (int64_t)(flow->shrunk_bytes - look->flow.shrunk_bytes);
-    books->ledger.totals[look->device].truth_source = GPULIMIT_TRUTH_DELTA;
-    overhead->hidden_bytes = limit_hidden(books, look->device);
+    struct overhead *overhead = &books->overhead[device];
+    books->ledger.totals[device].truth_source = GPULIMIT_TRUTH_DELTA;
+    overhead->hidden_bytes = limit_hidden(books, device);
     if (change < 0)
         overhead->measured_bytes = limit_less(overhead->measured_bytes, (uint64_t)-change);
     else
         overhead->measured_bytes += (uint64_t)change;
-    limit_set_overhead(books, look->device);
+    limit_set_overhead(books, device);
     books_unlock();
+}
+
+void limit_look_moved(const struct limit_look *before, const struct limit_look *after,
+                      int64_t card_bytes, int contexts)
+{
+    int64_t expected = contexts * (int64_t)limit_context_bytes(before->device);
+    int64_t least = card_bytes - (int64_t)(after->most_bytes - before->least_bytes);
+    int64_t most = card_bytes - (int64_t)(after->least_bytes - before->most_bytes);
+    /* Unless it is known better, what is under way is as much before as after. */
+    int64_t change = card_bytes - (int64_t)(after->flow.grown_bytes - before->flow.grown_bytes) +
+                     (int64_t)(after->flow.shrunk_bytes - before->flow.shrunk_bytes);
+    if (expected != 0)
+        change = expected;
+    if (change < least)
+        change = least;
+    if (change > most)
+        change = most;
+    limit_move(before->device, change);
+}
+
+void limit_look_guessed(unsigned device, int64_t bytes)
+{
+    limit_move(device, bytes);
 }
 
 void limit_look_empty(unsigned device)

@@ -47,9 +47,18 @@ void limit_look_begin(struct limit_look *look, unsigned device);
 bool limit_look_end(const struct limit_look *look, const struct ticket *mine, uint64_t figure_bytes,
                     bool is_late);
 
-/* Likewise where the driver has no such figure: by how much more of the card is used now than when
- * the look began. */
-void limit_look_moved(const struct limit_look *look, int64_t card_bytes);
+/* Where the driver has no such figure, the card has: what is used of it is asked for between
+ * limit_look_begin and this. mine: the caller's own request, under way. */
+void limit_look_seen(struct limit_look *look, const struct ticket *mine);
+
+/* By how much more of the card was used at the second of two looks that have seen it. Where
+ * allocations went on, that leaves bounds; contexts, 1 or -1, is how many came or went meanwhile,
+ * of which it is known what others took. */
+void limit_look_moved(const struct limit_look *before, const struct limit_look *after,
+                      int64_t card_bytes, int contexts);
+
+/* Not even that can be asked for: by how much it is thought to have changed. */
+void limit_look_guessed(unsigned device, int64_t bytes);
 
 /* There is no context on a device, so no overhead. */
 void limit_look_empty(unsigned device);

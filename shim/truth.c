@@ -120,15 +120,19 @@ static void truth_open(struct truth_call *call)
     unsigned device = call->ticket.device;
     call->turn = -1;
     call->has_card = false;
+    call->has_gone = false;
     call->guess_bytes = 0;
     if (!truth_is_counted(device))
         return;
     int saved = errno;
-    if (!truth_sees_process()) {
+    if (!truth_sees_process())
         call->turn = truth_card_take_turn(device);
-        call->has_card = truth_card_used(device, &call->card_bytes);
-    }
     limit_look_begin(&call->look, device);
+    call->after = call->look;
+    if (!truth_sees_process()) {
+        call->has_card = truth_card_used(device, &call->card_bytes);
+        limit_look_seen(&call->look, &call->ticket);
+    }
     errno = saved;
 }
 
@@ -138,7 +142,8 @@ static void truth_close(struct truth_call *call)
     call->turn = -1;
 }
 
-static void truth_measure(struct truth_call *call)
+/* contexts: how many the call has made or ended. */
+static void truth_measure(struct truth_call *call, int contexts)
 {
     unsigned device = call->ticket.device;
     enum truth_way unknown = TRUTH_UNKNOWN;
@@ -149,10 +154,13 @@ static void truth_measure(struct truth_call *call)
         return;
     /* Unless another thread, which was the first to load NVML, has found out better meanwhile. */
     atomic_compare_exchange_strong(&truth_way, &unknown, TRUTH_BY_CARD);
-    if (call->has_card && truth_card_used(device, &now))
-        limit_look_moved(&call->look, (int64_t)(now - call->card_bytes));
-    else
-        limit_look_moved(&call->look, (int64_t)call->guess_bytes);
+    limit_look_begin(&call->after, device);
+    if (call->has_card && truth_card_used(device, &now)) {
+        limit_look_seen(&call->after, &call->ticket);
+        limit_look_moved(&call->look, &call->after, (int64_t)(now - call->card_bytes), contexts);
+    } else {
+        limit_look_guessed(device, (int64_t)call->guess_bytes);
+    }
     call->card_bytes = now;
 }
 
@@ -201,12 +209,12 @@ bool truth_settle(struct truth_call *call)
     int saved = errno;
     if (call->ticket.what == LIMIT_CONTEXT)
         atomic_store_explicit(&truth_has_met[call->ticket.device], true, memory_order_relaxed);
-    truth_measure(call);
+    truth_measure(call, call->ticket.what == LIMIT_CONTEXT);
     bool fits = limit_settle_overhead(&call->look, &call->ticket);
     if (fits)
         truth_close(call);
-    else
-        limit_look_begin(&call->look, call->ticket.device);
+    else if (call->has_card)
+        call->look = call->after; /* the card is known of that moment */
     errno = saved;
     return fits;
 }
@@ -226,7 +234,7 @@ void truth_give_up(struct truth_call *call)
     int saved = errno;
     uint64_t bytes = call->ticket.bytes;
     call->guess_bytes = 0 - call->guess_bytes;
-    truth_measure(call);
+    truth_measure(call, call->ticket.what == LIMIT_CONTEXT ? -1 : 0);
     truth_look_at_last(call->ticket.device);
     truth_close(call);
     call->ticket.bytes = bytes;
@@ -245,7 +253,7 @@ void truth_watched(struct truth_call *call)
     if (!truth_is_counted(call->ticket.device))
         return;
     int saved = errno;
-    truth_measure(call);
+    truth_measure(call, call->has_gone ? -1 : 0);
     truth_look_at_last(call->ticket.device);
     truth_close(call);
     errno = saved;

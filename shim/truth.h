@@ -19,8 +19,9 @@
 /* A call that is known to take overhead, or to give it back. */
 struct truth_call {
     struct ticket ticket;
-    struct limit_look look;
-    bool is_loose; /* it need not be looked at now */
+    struct limit_look look, after; /* the second one where only the card is seen */
+    bool has_gone;                 /* the caller's: the call has ended a context */
+    bool is_loose;                 /* it need not be looked at now */
     bool has_card;
     uint64_t card_bytes;  /* what of the card was in use before */
     uint64_t guess_bytes; /* what it takes, if nothing could be asked before; the caller's, after

@@ -242,18 +242,119 @@ static void test_over_the_limit_no_small_piece_is_tried(void **state)
     figure(0);
 }
 
+static const struct ticket nothing_under_way;
+
+/* A look at the card that sees so much of it in use, before and after what may happen meanwhile. */
+static void see(struct limit_look *look)
+{
+    limit_look_begin(look, 0);
+    limit_look_seen(look, &nothing_under_way);
+}
+
 static void test_without_a_figure_it_is_what_the_card_has_less(void **state)
 {
-    struct limit_look look;
+    struct limit_look before, after;
     (void)state;
-    limit_look_begin(&look, 0);
+    see(&before);
     assert_true(take(GPULIMIT_KIND_LINEAR, CONTEXT, BASE, MIB(100))); /* of another thread */
-    limit_look_moved(&look, (int64_t)MIB(618));
+    see(&after);
+    limit_look_moved(&before, &after, (int64_t)MIB(618), 0);
     assert_int_equal(overhead(), MIB(518));
     assert_int_equal(totals(0)->truth_source, GPULIMIT_TRUTH_DELTA);
-    limit_look_begin(&look, 0);
+    see(&before);
     give(BASE);
-    limit_look_moved(&look, -(int64_t)MIB(618));
+    see(&after);
+    limit_look_moved(&before, &after, -(int64_t)MIB(618), 0);
+    assert_int_equal(overhead(), 0);
+}
+
+/* A context of so many bytes has been created while nothing else went on, and destroyed again. */
+static void know_contexts(uint64_t bytes)
+{
+    struct ticket ticket;
+    struct limit_look before, after;
+    assert_true(limit_reserve_overhead(&ticket, LIMIT_CONTEXT, 0, API_cuCtxCreate_v2, 0));
+    see(&before);
+    see(&after);
+    limit_look_moved(&before, &after, (int64_t)bytes, 1);
+    assert_int_equal(overhead(), bytes);
+    assert_true(limit_settle_overhead(&before, &ticket));
+    assert_int_equal(limit_context_bytes(0), bytes);
+    limit_look_moved(&before, &after, -(int64_t)bytes, -1);
+    assert_int_equal(overhead(), 0);
+}
+
+static void test_of_the_card_alone_a_quiet_context_is_what_it_is(void **state)
+{
+    struct limit_look before, after;
+    (void)state;
+    know_contexts(MIB(300));
+    see(&before);
+    see(&after);
+    limit_look_moved(&before, &after, (int64_t)MIB(518), 1);
+    assert_int_equal(overhead(), MIB(518));
+    limit_look_moved(&before, &after, -(int64_t)MIB(518), -1);
+    assert_int_equal(overhead(), 0);
+}
+
+/* The driver has done both before the first look, and the books hear of it after: the card shows
+ * the context alone. And the other way round. */
+static void test_what_is_under_way_is_not_put_down_to_a_context(void **state)
+{
+    struct limit_look before, after;
+    struct ticket ticket;
+    (void)state;
+    know_contexts(MIB(300));
+    assert_true(
+        limit_reserve(&ticket, GPULIMIT_KIND_LINEAR, 0, CONTEXT, API_cuMemAlloc_v2, MIB(40)));
+    see(&before);
+    assert_true(limit_commit(&ticket, BASE, MIB(40)));
+    see(&after);
+    limit_look_moved(&before, &after, (int64_t)MIB(300), 1);
+    assert_int_equal(overhead(), MIB(300));
+    assert_true(
+        limit_reserve(&ticket, GPULIMIT_KIND_LINEAR, 0, CONTEXT, API_cuMemAlloc_v2, MIB(40)));
+    see(&before);
+    see(&after);
+    limit_look_moved(&before, &after, -(int64_t)MIB(260), -1); /* it has allocated meanwhile */
+    assert_int_equal(overhead(), 0);
+    limit_cancel(&ticket);
+    give(BASE);
+}
+
+static void test_no_context_takes_what_the_card_does_not_leave_it(void **state)
+{
+    struct limit_look before, after;
+    struct ticket ticket;
+    (void)state;
+    know_contexts(MIB(300));
+    assert_true(
+        limit_reserve(&ticket, GPULIMIT_KIND_LINEAR, 0, CONTEXT, API_cuMemAlloc_v2, MIB(40)));
+    see(&before);
+    see(&after);
+    limit_look_moved(&before, &after, (int64_t)MIB(700), 1);
+    assert_int_equal(overhead(), MIB(660));
+    limit_look_moved(&before, &after, -(int64_t)MIB(700), -1);
+    assert_int_equal(overhead(), 0);
+    limit_cancel(&ticket);
+}
+
+/* The request for the context itself holds room for it, and is no allocation. */
+static void test_a_contexts_own_request_leaves_no_doubt(void **state)
+{
+    struct limit_look before, after;
+    struct ticket ticket;
+    (void)state;
+    know_contexts(MIB(300));
+    assert_true(limit_reserve_overhead(&ticket, LIMIT_CONTEXT, 0, API_cuCtxCreate_v2, MIB(300)));
+    limit_look_begin(&before, 0);
+    limit_look_seen(&before, &ticket);
+    limit_look_begin(&after, 0);
+    limit_look_seen(&after, &ticket);
+    limit_look_moved(&before, &after, (int64_t)MIB(518), 1);
+    assert_int_equal(overhead(), MIB(518));
+    assert_true(limit_settle_overhead(&before, &ticket));
+    limit_look_moved(&before, &after, -(int64_t)MIB(518), -1);
     assert_int_equal(overhead(), 0);
 }
 
@@ -324,6 +425,10 @@ int main(void)
         GATE(test_over_the_limit_nothing_is_given_until_enough_is_freed),
         GATE(test_over_the_limit_no_small_piece_is_tried),
         GATE(test_without_a_figure_it_is_what_the_card_has_less),
+        GATE(test_of_the_card_alone_a_quiet_context_is_what_it_is),
+        GATE(test_what_is_under_way_is_not_put_down_to_a_context),
+        GATE(test_no_context_takes_what_the_card_does_not_leave_it),
+        GATE(test_a_contexts_own_request_leaves_no_doubt),
         GATE(test_an_allocation_looks_when_it_is_time),
         /* Last: from here on the process has threads. */
         GATE(test_with_threads_it_falls_only_if_it_stays_low),
