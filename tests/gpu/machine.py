@@ -113,7 +113,8 @@ def cuda_include():
     for place in places:
         if (place / 'cudaTypedefs.h').is_file():
             return str(place)
-    return must([ROOT / 'tools/cuda-headers', '', BUILD]).strip()
+    said = must([ROOT / 'tools/cuda-headers', '', BUILD])
+    return said.splitlines()[-1]  # before it comes what is being fetched
 
 
 def build(library):
