@@ -26,7 +26,7 @@ static CUresult entry_created(struct truth_call *call, CUresult result, CUcontex
     if (result != CUDA_SUCCESS) {
         truth_cancel(call, result);
     } else if (truth_settle(call)) {
-        limit_context_created((uint64_t)*pctx, call->ticket.device);
+        limit_context_created((uint64_t)*pctx, call->ticket.device, truth_took(call));
     } else {
         real.cuCtxDestroy_v2(*pctx);
         truth_give_up(call);
@@ -104,7 +104,7 @@ CUresult CUDAAPI cuCtxDetach(CUcontext ctx)
     truth_watch(&call, LIMIT_CONTEXT, limit_context_device((uint64_t)ctx));
     CUresult result = real.cuCtxDetach(ctx);
     if (result == CUDA_SUCCESS)
-        limit_context_detached((uint64_t)ctx, mark);
+        call.expected_bytes = -(int64_t)limit_context_detached((uint64_t)ctx, mark);
     truth_watched(&call);
     guard_leave();
     return result;
@@ -118,9 +118,8 @@ CUresult CUDAAPI cuCtxDestroy(CUcontext ctx)
     uint64_t mark = limit_context_mark();
     truth_watch(&call, LIMIT_CONTEXT, limit_context_device((uint64_t)ctx));
     CUresult result = real.cuCtxDestroy(ctx);
-    call.has_gone = result == CUDA_SUCCESS;
-    if (call.has_gone)
-        limit_context_destroyed((uint64_t)ctx, mark);
+    if (result == CUDA_SUCCESS)
+        call.expected_bytes = -(int64_t)limit_context_destroyed((uint64_t)ctx, mark);
     truth_watched(&call);
     guard_leave();
     return result;
@@ -134,9 +133,8 @@ CUresult CUDAAPI cuCtxDestroy_v2(CUcontext ctx)
     uint64_t mark = limit_context_mark();
     truth_watch(&call, LIMIT_CONTEXT, limit_context_device((uint64_t)ctx));
     CUresult result = real.cuCtxDestroy_v2(ctx);
-    call.has_gone = result == CUDA_SUCCESS;
-    if (call.has_gone)
-        limit_context_destroyed((uint64_t)ctx, mark);
+    if (result == CUDA_SUCCESS)
+        call.expected_bytes = -(int64_t)limit_context_destroyed((uint64_t)ctx, mark);
     truth_watched(&call);
     guard_leave();
     return result;

@@ -6,13 +6,29 @@
 
 #include "limit_books.h"
 
-/* In the table of contexts: users below, the device above. */
-#define LIMIT_USERS_BITS 32
+/* In the table of contexts: users in the low bits, then the device, then what the context took. */
+enum { LIMIT_USERS_BITS = 20, LIMIT_DEVICE_BITS = 8, LIMIT_TOOK_UNIT = 4096 };
 
-void limit_context_created(uint64_t context, unsigned device)
+static unsigned limit_device_in(uint64_t value)
 {
+    return (unsigned)(value >> LIMIT_USERS_BITS & (((uint64_t)1 << LIMIT_DEVICE_BITS) - 1));
+}
+
+static uint64_t limit_users_in(uint64_t value)
+{
+    return value & (((uint64_t)1 << LIMIT_USERS_BITS) - 1);
+}
+
+static uint64_t limit_took_in(uint64_t value)
+{
+    return (value >> (LIMIT_USERS_BITS + LIMIT_DEVICE_BITS)) * LIMIT_TOOK_UNIT;
+}
+
+void limit_context_created(uint64_t context, unsigned device, uint64_t took_bytes)
+{
+    uint64_t took = took_bytes / LIMIT_TOOK_UNIT << (LIMIT_USERS_BITS + LIMIT_DEVICE_BITS);
     struct books *books = books_lock();
-    table_set(&books->contexts, context, (uint64_t)device << LIMIT_USERS_BITS | 1);
+    table_set(&books->contexts, context, took | (uint64_t)device << LIMIT_USERS_BITS | 1);
     books_unlock();
 }
 
@@ -20,7 +36,7 @@ unsigned limit_context_device(uint64_t context)
 {
     struct books *books = books_lock();
     const uint64_t *found = table_find(&books->contexts, context);
-    unsigned device = found ? (unsigned)(*found >> LIMIT_USERS_BITS) : BUDGET_DEVICES;
+    unsigned device = found ? limit_device_in(*found) : BUDGET_DEVICES;
     books_unlock();
     return device;
 }
@@ -34,7 +50,7 @@ static bool limit_is_elsewhere(uint64_t context, uint64_t value, void *argument)
 {
     struct limit_context_search *search = argument;
     (void)context;
-    search->is_found = value >> LIMIT_USERS_BITS == search->device;
+    search->is_found = limit_device_in(value) == search->device;
     return !search->is_found;
 }
 
@@ -119,23 +135,31 @@ static void limit_remove_owned(struct books *books, uint64_t context, unsigned d
     limit_end_promises(books, context, device);
 }
 
-void limit_context_destroyed(uint64_t context, uint64_t mark)
+static uint64_t limit_end_context(struct books *books, uint64_t context, uint64_t mark)
 {
-    struct books *books = books_lock();
+    const uint64_t *known = table_find(&books->contexts, context);
+    uint64_t took = known ? limit_took_in(*known) : 0;
     limit_remove_owned(books, context, 0, mark);
     table_remove(&books->contexts, context);
-    books_unlock();
+    return took;
 }
 
-void limit_context_detached(uint64_t context, uint64_t mark)
+uint64_t limit_context_destroyed(uint64_t context, uint64_t mark)
 {
+    uint64_t took = limit_end_context(books_lock(), context, mark);
+    books_unlock();
+    return took;
+}
+
+uint64_t limit_context_detached(uint64_t context, uint64_t mark)
+{
+    uint64_t took = 0;
     struct books *books = books_lock();
     uint64_t *users = table_find(&books->contexts, context);
-    if (users && (uint32_t)-- * users == 0) {
-        limit_remove_owned(books, context, 0, mark);
-        table_remove(&books->contexts, context);
-    }
+    if (users && limit_users_in(--*users) == 0)
+        took = limit_end_context(books, context, mark);
     books_unlock();
+    return took;
 }
 
 void limit_primary_destroyed(unsigned device, uint64_t mark)

@@ -12,8 +12,9 @@
 
 #include "limit.h"
 
-/* The driver has created a context on a device, or counted one user more of it. */
-void limit_context_created(uint64_t context, unsigned device);
+/* The driver has created a context on a device, which took so much as far as is known, or has
+ * counted one user more of it. */
+void limit_context_created(uint64_t context, unsigned device, uint64_t took_bytes);
 void limit_context_attached(uint64_t context);
 
 /* Whether a device has a context that the program has created itself. */
@@ -27,11 +28,10 @@ unsigned limit_context_device(uint64_t context);
  */
 uint64_t limit_context_mark(void);
 
-/* The driver has counted one user less. */
-void limit_context_detached(uint64_t context, uint64_t mark);
-
-/* The driver has destroyed a context. */
-void limit_context_destroyed(uint64_t context, uint64_t mark);
+/* The driver has counted one user less, or has destroyed a context. Returns what it took, of one
+ * that is gone; 0 unknown. */
+uint64_t limit_context_detached(uint64_t context, uint64_t mark);
+uint64_t limit_context_destroyed(uint64_t context, uint64_t mark);
 
 /* The driver has destroyed the primary context of a device. */
 void limit_primary_destroyed(unsigned device, uint64_t mark);

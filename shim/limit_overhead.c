@@ -106,6 +106,7 @@ static void limit_widen(struct limit_look *look, const struct limit_look *now)
 void limit_look_begin(struct limit_look *look, unsigned device)
 {
     look->device = device;
+    look->is_seen = false;
     struct books *books = books_lock();
     look->number = ++books->looks;
     limit_look(books, look);
@@ -185,6 +186,7 @@ void limit_look_seen(struct limit_look *look, const struct ticket *mine)
     books_unlock();
     limit_widen(look, &now);
     look->most_bytes = limit_less(look->most_bytes, mine->held_bytes);
+    look->is_seen = true;
 }
 
 static void limit_move(unsigned device, int64_t change)
@@ -201,22 +203,22 @@ static void limit_move(unsigned device, int64_t change)
     books_unlock();
 }
 
-void limit_look_moved(const struct limit_look *before, const struct limit_look *after,
-                      int64_t card_bytes, int contexts)
+int64_t limit_look_moved(const struct limit_look *before, const struct limit_look *after,
+                         int64_t card_bytes, int64_t expected_bytes)
 {
-    int64_t expected = contexts * (int64_t)limit_context_bytes(before->device);
     int64_t least = card_bytes - (int64_t)(after->most_bytes - before->least_bytes);
     int64_t most = card_bytes - (int64_t)(after->least_bytes - before->most_bytes);
     /* Unless it is known better, what is under way is as much before as after. */
     int64_t change = card_bytes - (int64_t)(after->flow.grown_bytes - before->flow.grown_bytes) +
                      (int64_t)(after->flow.shrunk_bytes - before->flow.shrunk_bytes);
-    if (expected != 0)
-        change = expected;
+    if (expected_bytes != 0)
+        change = expected_bytes;
     if (change < least)
         change = least;
     if (change > most)
         change = most;
     limit_move(before->device, change);
+    return change;
 }
 
 void limit_look_guessed(unsigned device, int64_t bytes)
@@ -293,7 +295,8 @@ bool limit_settle_overhead(const struct limit_look *look, struct ticket *ticket)
     struct overhead *overhead = &books->overhead[ticket->device];
     limit_look(books, &now);
     uint64_t grown = limit_less(now.overhead_bytes, look->overhead_bytes);
-    if (ticket->what == LIMIT_CONTEXT && grown > 0 && limit_was_alone(look, ticket->bytes, &now) &&
+    if (ticket->what == LIMIT_CONTEXT && grown > 0 &&
+        limit_was_alone(look, look->is_seen ? 0 : ticket->bytes, &now) &&
         (overhead->context_bytes == 0 || grown < overhead->context_bytes))
         overhead->context_bytes = grown;
     books_unlock();

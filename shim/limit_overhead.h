@@ -26,6 +26,7 @@ struct limit_look {
     uint64_t guesses; /* budget_guesses */
     uint64_t overhead_bytes;
     bool is_vague; /* so was the look before */
+    bool is_seen;  /* limit_look_seen: the caller's own request is left out */
 };
 
 bool limit_counts_overhead(void);
@@ -52,10 +53,10 @@ bool limit_look_end(const struct limit_look *look, const struct ticket *mine, ui
 void limit_look_seen(struct limit_look *look, const struct ticket *mine);
 
 /* By how much more of the card was used at the second of two looks that have seen it. Where
- * allocations went on, that leaves bounds; contexts, 1 or -1, is how many came or went meanwhile,
- * of which it is known what others took. */
-void limit_look_moved(const struct limit_look *before, const struct limit_look *after,
-                      int64_t card_bytes, int contexts);
+ * allocations went on, that leaves bounds, in which what was to be expected decides; 0: nothing
+ * was. Returns by how much the overhead is thought to have changed. */
+int64_t limit_look_moved(const struct limit_look *before, const struct limit_look *after,
+                         int64_t card_bytes, int64_t expected_bytes);
 
 /* Not even that can be asked for: by how much it is thought to have changed. */
 void limit_look_guessed(unsigned device, int64_t bytes);

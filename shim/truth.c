@@ -120,7 +120,7 @@ static void truth_open(struct truth_call *call)
     unsigned device = call->ticket.device;
     call->turn = -1;
     call->has_card = false;
-    call->has_gone = false;
+    call->expected_bytes = call->moved_bytes = 0;
     call->guess_bytes = 0;
     if (!truth_is_counted(device))
         return;
@@ -142,8 +142,7 @@ static void truth_close(struct truth_call *call)
     call->turn = -1;
 }
 
-/* contexts: how many the call has made or ended. */
-static void truth_measure(struct truth_call *call, int contexts)
+static void truth_measure(struct truth_call *call)
 {
     unsigned device = call->ticket.device;
     enum truth_way unknown = TRUTH_UNKNOWN;
@@ -157,7 +156,8 @@ static void truth_measure(struct truth_call *call, int contexts)
     limit_look_begin(&call->after, device);
     if (call->has_card && truth_card_used(device, &now)) {
         limit_look_seen(&call->after, &call->ticket);
-        limit_look_moved(&call->look, &call->after, (int64_t)(now - call->card_bytes), contexts);
+        call->moved_bytes = limit_look_moved(
+            &call->look, &call->after, (int64_t)(now - call->card_bytes), call->expected_bytes);
     } else {
         limit_look_guessed(device, (int64_t)call->guess_bytes);
     }
@@ -179,6 +179,7 @@ static void truth_look_at_last(unsigned device)
 bool truth_begin(struct truth_call *call, enum limit_what what, unsigned device, enum api api,
                  uint64_t bytes)
 {
+    call->moved_bytes = 0;
     if (!truth_is_counted(device)) {
         call->ticket = (struct ticket){.what = what, .device = device, .api = guard_name(api)};
         return true;
@@ -209,7 +210,9 @@ bool truth_settle(struct truth_call *call)
     int saved = errno;
     if (call->ticket.what == LIMIT_CONTEXT)
         atomic_store_explicit(&truth_has_met[call->ticket.device], true, memory_order_relaxed);
-    truth_measure(call, call->ticket.what == LIMIT_CONTEXT);
+    if (call->ticket.what == LIMIT_CONTEXT)
+        call->expected_bytes = (int64_t)limit_context_bytes(call->ticket.device);
+    truth_measure(call);
     bool fits = limit_settle_overhead(&call->look, &call->ticket);
     if (fits)
         truth_close(call);
@@ -234,7 +237,8 @@ void truth_give_up(struct truth_call *call)
     int saved = errno;
     uint64_t bytes = call->ticket.bytes;
     call->guess_bytes = 0 - call->guess_bytes;
-    truth_measure(call, call->ticket.what == LIMIT_CONTEXT ? -1 : 0);
+    call->expected_bytes = -call->moved_bytes;
+    truth_measure(call);
     truth_look_at_last(call->ticket.device);
     truth_close(call);
     call->ticket.bytes = bytes;
@@ -253,7 +257,7 @@ void truth_watched(struct truth_call *call)
     if (!truth_is_counted(call->ticket.device))
         return;
     int saved = errno;
-    truth_measure(call, call->has_gone ? -1 : 0);
+    truth_measure(call);
     truth_look_at_last(call->ticket.device);
     truth_close(call);
     errno = saved;

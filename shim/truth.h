@@ -20,8 +20,10 @@
 struct truth_call {
     struct ticket ticket;
     struct limit_look look, after; /* the second one where only the card is seen */
-    bool has_gone;                 /* the caller's: the call has ended a context */
-    bool is_loose;                 /* it need not be looked at now */
+    int64_t
+        expected_bytes;  /* the caller's: what it is known to take, or less than 0 to give back */
+    int64_t moved_bytes; /* what it has taken, by the card; 0 unknown */
+    bool is_loose;       /* it need not be looked at now */
     bool has_card;
     uint64_t card_bytes;  /* what of the card was in use before */
     uint64_t guess_bytes; /* what it takes, if nothing could be asked before; the caller's, after
@@ -68,5 +70,11 @@ void truth_forget_handles(void);
 
 /* In a fork's child. */
 void truth_forget(void);
+
+/* What a call has taken that is settled, where only the card can say; else 0. */
+static inline uint64_t truth_took(const struct truth_call *call)
+{
+    return call->moved_bytes > 0 ? (uint64_t)call->moved_bytes : 0;
+}
 
 #endif

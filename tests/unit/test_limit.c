@@ -182,7 +182,7 @@ static void test_a_context_takes_its_own_memory_along(void **state)
 {
     uint32_t object;
     (void)state;
-    limit_context_created(OTHER, 0);
+    limit_context_created(OTHER, 0, 0);
     assert_true(take(GPULIMIT_KIND_LINEAR, CONTEXT, BASE, MIB(10)));
     assert_true(take(GPULIMIT_KIND_LINEAR, OTHER, BASE + MIB(10), MIB(20)));
     assert_true(take(GPULIMIT_KIND_MANAGED, OTHER, BASE + MIB(30), MIB(40)));
@@ -199,7 +199,7 @@ static void test_a_context_takes_its_own_memory_along(void **state)
 static void test_a_context_goes_with_its_last_user(void **state)
 {
     (void)state;
-    limit_context_created(OTHER, 0);
+    limit_context_created(OTHER, 0, 0);
     limit_context_attached(OTHER);
     assert_true(take(GPULIMIT_KIND_LINEAR, OTHER, BASE, MIB(10)));
     limit_context_detached(OTHER, limit_context_mark());

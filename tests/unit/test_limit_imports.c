@@ -47,7 +47,7 @@ static void test_an_imported_pointer_may_be_freed(void **state)
 static void test_it_dies_with_its_context_if_it_has_one(void **state)
 {
     (void)state;
-    limit_context_created(OTHER, 0);
+    limit_context_created(OTHER, 0, 0);
     limit_imported(BASE, 0, OTHER, API);
     limit_imported(BASE + MIB(2), 0, CONTEXT, API);
     limit_imported(BASE + MIB(4), 0, 0, API);

@@ -276,11 +276,11 @@ static void know_contexts(uint64_t bytes)
     assert_true(limit_reserve_overhead(&ticket, LIMIT_CONTEXT, 0, API_cuCtxCreate_v2, 0));
     see(&before);
     see(&after);
-    limit_look_moved(&before, &after, (int64_t)bytes, 1);
+    limit_look_moved(&before, &after, (int64_t)bytes, (int64_t)limit_context_bytes(0));
     assert_int_equal(overhead(), bytes);
     assert_true(limit_settle_overhead(&before, &ticket));
     assert_int_equal(limit_context_bytes(0), bytes);
-    limit_look_moved(&before, &after, -(int64_t)bytes, -1);
+    limit_look_moved(&before, &after, -(int64_t)bytes, -(int64_t)MIB(300));
     assert_int_equal(overhead(), 0);
 }
 
@@ -291,9 +291,9 @@ static void test_of_the_card_alone_a_quiet_context_is_what_it_is(void **state)
     know_contexts(MIB(300));
     see(&before);
     see(&after);
-    limit_look_moved(&before, &after, (int64_t)MIB(518), 1);
+    limit_look_moved(&before, &after, (int64_t)MIB(518), (int64_t)limit_context_bytes(0));
     assert_int_equal(overhead(), MIB(518));
-    limit_look_moved(&before, &after, -(int64_t)MIB(518), -1);
+    limit_look_moved(&before, &after, -(int64_t)MIB(518), -(int64_t)MIB(300));
     assert_int_equal(overhead(), 0);
 }
 
@@ -310,13 +310,14 @@ static void test_what_is_under_way_is_not_put_down_to_a_context(void **state)
     see(&before);
     assert_true(limit_commit(&ticket, BASE, MIB(40)));
     see(&after);
-    limit_look_moved(&before, &after, (int64_t)MIB(300), 1);
+    limit_look_moved(&before, &after, (int64_t)MIB(300), (int64_t)limit_context_bytes(0));
     assert_int_equal(overhead(), MIB(300));
     assert_true(
         limit_reserve(&ticket, GPULIMIT_KIND_LINEAR, 0, CONTEXT, API_cuMemAlloc_v2, MIB(40)));
     see(&before);
     see(&after);
-    limit_look_moved(&before, &after, -(int64_t)MIB(260), -1); /* it has allocated meanwhile */
+    limit_look_moved(&before, &after, -(int64_t)MIB(260),
+                     -(int64_t)MIB(300)); /* it has allocated meanwhile */
     assert_int_equal(overhead(), 0);
     limit_cancel(&ticket);
     give(BASE);
@@ -332,9 +333,9 @@ static void test_no_context_takes_what_the_card_does_not_leave_it(void **state)
         limit_reserve(&ticket, GPULIMIT_KIND_LINEAR, 0, CONTEXT, API_cuMemAlloc_v2, MIB(40)));
     see(&before);
     see(&after);
-    limit_look_moved(&before, &after, (int64_t)MIB(700), 1);
+    limit_look_moved(&before, &after, (int64_t)MIB(700), (int64_t)limit_context_bytes(0));
     assert_int_equal(overhead(), MIB(660));
-    limit_look_moved(&before, &after, -(int64_t)MIB(700), -1);
+    limit_look_moved(&before, &after, -(int64_t)MIB(700), -(int64_t)MIB(300));
     assert_int_equal(overhead(), 0);
     limit_cancel(&ticket);
 }
@@ -351,10 +352,10 @@ static void test_a_contexts_own_request_leaves_no_doubt(void **state)
     limit_look_seen(&before, &ticket);
     limit_look_begin(&after, 0);
     limit_look_seen(&after, &ticket);
-    limit_look_moved(&before, &after, (int64_t)MIB(518), 1);
+    limit_look_moved(&before, &after, (int64_t)MIB(518), (int64_t)limit_context_bytes(0));
     assert_int_equal(overhead(), MIB(518));
     assert_true(limit_settle_overhead(&before, &ticket));
-    limit_look_moved(&before, &after, -(int64_t)MIB(518), -1);
+    limit_look_moved(&before, &after, -(int64_t)MIB(518), -(int64_t)MIB(300));
     assert_int_equal(overhead(), 0);
 }
 

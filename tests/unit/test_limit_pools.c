@@ -177,7 +177,7 @@ static void test_an_address_handed_out_again_is_back(void **state)
 static void test_a_context_takes_along_what_was_freed_in_stream_order(void **state)
 {
     (void)state;
-    limit_context_created(OTHER, 0);
+    limit_context_created(OTHER, 0, 0);
     assert_true(take(GPULIMIT_KIND_LINEAR, OTHER, BASE, MIB(10)));
     assert_true(take(GPULIMIT_KIND_LINEAR, CONTEXT, BASE + MIB(10), MIB(20)));
     free_later(BASE);

@@ -38,7 +38,7 @@ static void test_a_setting_counts_until_a_lower_one(void **state)
 static void test_settings_die_with_their_context(void **state)
 {
     (void)state;
-    limit_context_created(OTHER, 0);
+    limit_context_created(OTHER, 0, 0);
     limit_promise(0, OTHER, HEAP, MIB(100));
     limit_promise(0, OTHER, FIFO, MIB(50));
     limit_promise(0, CONTEXT, HEAP, MIB(10));

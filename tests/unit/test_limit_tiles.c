@@ -125,7 +125,7 @@ static void test_an_array_of_nobodys_keeps_its_memory_until_it_is_destroyed(void
 static void test_a_context_takes_its_own_arrays_along(void **state)
 {
     (void)state;
-    limit_context_created(OTHER, 0);
+    limit_context_created(OTHER, 0, 0);
     limit_array_created(ARRAY, 0, CONTEXT, false);
     limit_array_created(ARRAY + 8, 0, OTHER, false);
     fill(ARRAY, &all);
