@@ -321,6 +321,7 @@ void truth_watched_late(struct truth_call *call, const void *handle, unsigned re
 
 void truth_forget(void)
 {
+    truth_card_forget();
     atomic_store(&truth_way, TRUTH_UNKNOWN);
     for (unsigned device = 0; device < BUDGET_DEVICES; device++)
         atomic_store(&truth_has_met[device], false);

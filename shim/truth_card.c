@@ -136,12 +136,17 @@ bool truth_card_free(unsigned device, uint64_t *free_bytes)
     return true;
 }
 
+/* Threads of this process that wait for a turn, and whether this one has had one: a thread that
+ * makes one context after another would be back before those who wait look again. */
+static atomic_uint card_waiting;
+static _Thread_local bool card_has_had_turn __attribute__((tls_model("initial-exec")));
+
 /* A name in the abstract namespace is nobody's file: it needs no folder, no permission and no
  * cleaning up, and goes with its holder. */
 int truth_card_take_turn(unsigned device)
 {
     enum { TRIES = 2000, PREFIX_BYTES = 9 };
-    static const struct timespec nap = {.tv_nsec = 1000000};
+    static const struct timespec nap = {.tv_nsec = 1000000}, courtesy = {.tv_nsec = 3000000};
     struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "\0gpulimit "};
     int turn = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (turn < 0)
@@ -149,12 +154,21 @@ int truth_card_take_turn(unsigned device)
     card_copy_uuid(name.sun_path + 1 + PREFIX_BYTES, device);
     socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + PREFIX_BYTES +
                                   strlen(name.sun_path + 1 + PREFIX_BYTES));
-    for (unsigned i = 0; i < TRIES; i++) {
-        if (bind(turn, (const struct sockaddr *)&name, bytes) == 0)
-            return turn;
-        if (errno != EADDRINUSE)
+    if (card_has_had_turn && atomic_load_explicit(&card_waiting, memory_order_relaxed) > 0)
+        nanosleep(&courtesy, NULL);
+    atomic_fetch_add_explicit(&card_waiting, 1, memory_order_relaxed);
+    int result = -1;
+    for (unsigned i = 0; i < TRIES && result != 0; i++) {
+        result = bind(turn, (const struct sockaddr *)&name, bytes);
+        if (result != 0 && errno != EADDRINUSE)
             break;
-        nanosleep(&nap, NULL);
+        if (result != 0)
+            nanosleep(&nap, NULL);
+    }
+    atomic_fetch_sub_explicit(&card_waiting, 1, memory_order_relaxed);
+    if (result == 0) {
+        card_has_had_turn = true;
+        return turn;
     }
     close(turn);
     return -1;
@@ -164,4 +178,9 @@ void truth_card_give_turn(int turn)
 {
     if (turn >= 0)
         close(turn);
+}
+
+void truth_card_forget(void)
+{
+    atomic_store_explicit(&card_waiting, 0, memory_order_relaxed);
 }

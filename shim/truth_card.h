@@ -27,4 +27,7 @@ bool truth_card_free(unsigned device, uint64_t *free_bytes);
 int truth_card_take_turn(unsigned device);
 void truth_card_give_turn(int turn);
 
+/* In a fork's child: nobody waits here. */
+void truth_card_forget(void);
+
 #endif
