@@ -68,6 +68,9 @@ void refusal_add_end(struct text *text, const struct refusal_end *end)
     } else {
         text_add(text, " peak ");
         refusal_add_part(text, end->peak_bytes, end->limit_bytes);
+        /* A context's size is known when it is there, late code's when a kernel has brought it. */
+        if (end->peak_bytes > end->limit_bytes)
+            text_add(text, " (over it by overhead that nobody could refuse)");
     }
     text_add(text, ", ");
     refusal_add_requests(text, end->refused, "");

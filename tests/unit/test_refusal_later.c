@@ -56,8 +56,11 @@ static void test_the_end_is_one_line(void **state)
     end.driver_refused = 2;
     assert_ends(end, "gpulimit: GPU 3 peak 1000 bytes of 1024 MiB, 1 request refused, and 2 by the "
                      "driver itself.\n");
-    end.limit_bytes = 0;
     end.driver_refused = 0;
+    end.peak_bytes = MIB(1250);
+    assert_ends(end, "gpulimit: GPU 3 peak 1250 of 1024 MiB (over it by overhead that nobody could "
+                     "refuse), 1 request refused.\n");
+    end.limit_bytes = 0;
     end.limit_text = "0=1G";
     assert_ends(end, "gpulimit: GPU 3 is not named in GPU_LIMIT_MB=0=1G, 1 request refused.\n");
 }
