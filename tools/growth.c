@@ -30,7 +30,8 @@ struct growth_device {
     const struct view_row *row;
     const struct groups *groups;
     struct growth_windows windows;
-    size_t *latest;               /* for each window: one more than the row that was seen in it */
+    size_t *latest;               /* for each window: the number of the part that was seen in it */
+    size_t parts;                 /* measured so far */
     struct growth_totals *totals; /* by site, from 0 */
     struct growth_row *rows;      /* those of the device's groups */
     size_t row_count;
@@ -41,27 +42,37 @@ static uint32_t growth_get_site(const struct groups_item *item)
     return item->site ? item->entry->site : 0;
 }
 
-/* Fills growth_bytes and growth_count; returns the share of windows. */
-static double growth_measure(struct growth_device *device, size_t number)
+/* Some of a group's allocations, which lie side by side. */
+struct growth_part {
+    const struct groups_item *first;
+    uint64_t count;
+    uint64_t growth_bytes; /* as in growth_row, likewise below */
+    uint64_t growth_count;
+    double share; /* of windows */
+};
+
+/* Fills in the rest of a part. */
+static void growth_measure(struct growth_device *device, struct growth_part *part)
 {
-    struct growth_row *row = &device->rows[number];
     size_t seen = 0;
 
-    for (uint64_t i = 0; i < row->group->count; i++) {
-        const struct groups_item *item = &row->group->example[i];
-        uint64_t born_ns = item->entry->born_mono_ns;
+    device->parts++; /* what was seen for another part is not seen yet */
+    part->growth_bytes = 0;
+    part->growth_count = 0;
+    for (uint64_t i = 0; i < part->count; i++) {
+        uint64_t born_ns = part->first[i].entry->born_mono_ns;
         size_t window = growth_windows_find(&device->windows, born_ns);
 
         if (growth_windows_are_after_start(&device->windows, born_ns)) {
-            row->growth_bytes += item->bytes;
-            row->growth_count++;
+            part->growth_bytes += part->first[i].bytes;
+            part->growth_count++;
         }
-        if (window != GROWTH_NO_WINDOW && device->latest[window] != number + 1) {
-            device->latest[window] = number + 1;
+        if (window != GROWTH_NO_WINDOW && device->latest[window] != device->parts) {
+            device->latest[window] = device->parts;
             seen++;
         }
     }
-    return device->windows.count > 0 ? (double)seen / (double)device->windows.count : 0;
+    part->share = device->windows.count > 0 ? (double)seen / (double)device->windows.count : 0;
 }
 
 static void growth_add_totals(struct growth_row *row, const struct growth_totals *totals)
@@ -148,16 +159,61 @@ static void growth_mend_totals(struct growth_row *row)
     }
 }
 
-static void growth_judge(struct growth_device *device, size_t number)
+static bool growth_is_some(uint64_t bytes, uint64_t count)
 {
-    struct growth_row *row = &device->rows[number];
-    double share = growth_measure(device, number);
-    double minutes = (double)growth_windows_get_span(&device->windows) / 60e9;
-    double stays;
+    return bytes >= GROWTH_BYTES_MIN && count >= GROWTH_COUNT_MIN;
+}
 
+static unsigned int growth_score(double share, uint64_t allocations, uint64_t frees)
+{
+    double stays = 1 - ((double)frees + 1) / ((double)allocations + 2);
+
+    return (unsigned int)(100 * share * stays + 0.5);
+}
+
+/* The highest score of a single call site of the group: a function that all the program allocates
+ * by is named by one line, and a leak among its callers must not hide behind the others. */
+static unsigned int growth_score_sites(struct growth_device *device, const struct group *group)
+{
+    unsigned int highest = 0;
+
+    for (uint64_t i = 0; i < group->count;) {
+        struct growth_part part = {.first = &group->example[i]};
+        uint32_t site = growth_get_site(part.first);
+        const struct growth_totals *totals = &device->totals[site];
+        unsigned int score;
+
+        while (i < group->count && growth_get_site(&group->example[i]) == site) {
+            part.count++;
+            i++;
+        }
+        if (site == 0 || totals->frees > totals->allocations ||
+            totals->allocations < part.count) { /* of no one place, or nothing is known of it */
+            continue;
+        }
+        growth_measure(device, &part);
+        score = growth_score(part.share, totals->allocations, totals->frees);
+        if (growth_is_some(part.growth_bytes, part.growth_count) && score > highest) {
+            highest = score;
+        }
+    }
+    return highest;
+}
+
+static void growth_judge(struct growth_device *device, struct growth_row *row)
+{
+    struct growth_part whole = {.first = row->group->example, .count = row->group->count};
+    double minutes = (double)growth_windows_get_span(&device->windows) / 60e9;
+    unsigned int highest = growth_score_sites(device, row->group);
+
+    growth_measure(device, &whole);
     growth_mend_totals(row);
-    stays = 1 - ((double)row->frees_total + 1) / ((double)row->allocations_total + 2);
-    row->score = (unsigned int)(100 * share * stays + 0.5);
+    row->growth_bytes = whole.growth_bytes;
+    row->growth_count = whole.growth_count;
+    row->score = growth_score(whole.share, row->allocations_total, row->frees_total);
+    if (highest > row->score) {
+        row->score = highest;
+    }
     if (minutes > 0 && (double)row->growth_bytes / minutes < 0x1p63) {
         row->bytes_per_minute = (uint64_t)((double)row->growth_bytes / minutes + 0.5);
     }
@@ -191,12 +247,6 @@ static void growth_gather(struct growth_device *device)
     }
 }
 
-static bool growth_is_some(const struct growth_row *row)
-{
-    return row->score > 0 && row->growth_bytes >= GROWTH_BYTES_MIN &&
-           row->growth_count >= GROWTH_COUNT_MIN;
-}
-
 static void growth_add_device(const struct view *view, const struct view_row *view_row,
                               const struct groups *groups, struct growth *growth)
 {
@@ -210,10 +260,12 @@ static void growth_add_device(const struct view *view, const struct view_row *vi
     growth_add_tallies(&device);
     growth_count(&device);
     for (size_t i = 0; i < device.row_count; i++) {
-        growth_judge(&device, i);
-        if (growth_is_some(&device.rows[i])) {
+        struct growth_row *row = &device.rows[i];
+
+        growth_judge(&device, row);
+        if (row->score > 0 && growth_is_some(row->growth_bytes, row->growth_count)) {
             growth->rows = memory_grow(growth->rows, growth->count, sizeof(*growth->rows));
-            growth->rows[growth->count++] = device.rows[i];
+            growth->rows[growth->count++] = *row;
         }
     }
     free(device.rows);

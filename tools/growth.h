@@ -18,7 +18,7 @@ struct growth_row {
 
     /* From 1 to 100: the share of windows since start-up in which memory that is still live was
      * born, times the probability, by Laplace's rule of succession, that the next allocation here
-     * is not freed. */
+     * is not freed. Of the whole group, or of one of its call sites, whichever is higher. */
     unsigned int score;
     uint64_t growth_bytes; /* born after start-up and still live */
     uint64_t growth_count; /* allocations, likewise */

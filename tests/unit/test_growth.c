@@ -248,7 +248,8 @@ static void test_two_marks_are_too_few(void **state)
 }
 
 /* Sites 1 and 4 are the same line by two stacks; of the second nothing lives. */
-static void test_all_call_sites_of_the_line_count(void **state)
+/* A function that all allocate by: one caller leaks, another gives all back. */
+static void test_a_leak_does_not_hide_behind_others_of_its_line(void **state)
 {
     (void)state;
     test_make();
@@ -265,7 +266,13 @@ static void test_all_call_sites_of_the_line_count(void **state)
     assert_int_equal(test_growth.count, 1);
     assert_int_equal(test_growth.rows[0].allocations_total, 100);
     assert_int_equal(test_growth.rows[0].frees_total, 93);
-    assert_int_equal(test_growth.rows[0].score, 8);
+    assert_int_equal(test_growth.rows[0].score, 89);
+    test_close();
+    test_tallies[0].frees_total = 7; /* half of it comes back */
+    test_tallies[0].allocations_total = 14;
+    test_judge(GROUPS_BY_SITE, 0);
+    assert_int_equal(test_growth.count, 1);
+    assert_int_equal(test_growth.rows[0].score, 50);
     test_close();
 }
 
@@ -422,7 +429,7 @@ int main(void)
         cmocka_unit_test(test_little_is_left_out),
         cmocka_unit_test(test_marks_are_better_windows),
         cmocka_unit_test(test_two_marks_are_too_few),
-        cmocka_unit_test(test_all_call_sites_of_the_line_count),
+        cmocka_unit_test(test_a_leak_does_not_hide_behind_others_of_its_line),
         cmocka_unit_test(test_allocations_without_a_site_grow_too),
         cmocka_unit_test(test_tallies_may_be_missing_or_senseless),
         cmocka_unit_test(test_one_device_is_not_the_other),
