@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpulimit/frames.h"
 #include "memory.h"
 #include "text.h"
 
@@ -142,24 +143,63 @@ static struct emit_stack *emit_gather_stacks(const struct group *group, size_t *
     return stacks;
 }
 
+/* Whether the frame is one of those that run Python's code, whose own frames stand further down: a
+ * module of the interpreter, or behind one what every program begins with. */
+static bool emit_is_interpreter(const struct sites_frame *frame, const struct gpulimit_site *site,
+                                bool is_behind_one)
+{
+    const char *base;
+
+    if (site->python_count == 0 || frame->kind != GPULIMIT_FRAME_NATIVE || !frame->module) {
+        return false;
+    }
+    base = gpulimit_frame_base(frame->module->path);
+    return gpulimit_frame_is(GPULIMIT_INTERPRETER, base) ||
+           (is_behind_one && gpulimit_frame_is(GPULIMIT_PASSAGE, base));
+}
+
+static void emit_stack_frame(const struct sites_frame *frame, const struct emit_style *style)
+{
+    char *label = emit_site_label(frame, style->symbols, true);
+    char *clean = text_clean(label, style->is_utf8);
+
+    fprintf(style->out, "        %s\n", clean);
+    free(clean);
+    free(label);
+}
+
+/* A line for frames that have been left out, if any have. */
+static size_t emit_hidden(uint32_t *hidden, const struct emit_style *style)
+{
+    if (*hidden == 0) {
+        return 0;
+    }
+    fprintf(style->out, "        (%" PRIu32 " of the Python interpreter)\n", *hidden);
+    *hidden = 0;
+    return 1;
+}
+
 static size_t emit_stack(const struct emit_stack *stack, const struct emit_style *style)
 {
     const struct groups_item *item = stack->example;
-    uint32_t count = sites_get_count(item->site);
+    uint32_t hidden = 0;
+    size_t lines = 1;
     char bytes[TEXT_CELL_BYTES];
 
     text_print_bytes(stack->bytes, style->is_exact, bytes);
     fprintf(style->out, "      %s in %" PRIu64 " by\n", bytes, stack->count);
-    for (uint32_t number = 0; number < count; number++) {
+    for (uint32_t number = 0; number < sites_get_count(item->site); number++) {
         struct sites_frame frame = sites_get_frame(item->ledger, item->site, number);
-        char *label = emit_site_label(&frame, style->symbols, true);
-        char *clean = text_clean(label, style->is_utf8);
 
-        fprintf(style->out, "        %s\n", clean);
-        free(clean);
-        free(label);
+        if (emit_is_interpreter(&frame, item->site, hidden > 0)) {
+            hidden++;
+            continue;
+        }
+        lines += emit_hidden(&hidden, style);
+        emit_stack_frame(&frame, style);
+        lines++;
     }
-    return 1 + count;
+    return lines + emit_hidden(&hidden, style);
 }
 
 size_t emit_site_stacks(const struct group *group, const struct emit_style *style)

@@ -28,19 +28,20 @@ static inline const char *gpulimit_frame_base(const char *path)
     return slash ? slash + 1 : path;
 }
 
+enum gpulimit_frame_sort { GPULIMIT_FRAMEWORK, GPULIMIT_PASSAGE, GPULIMIT_INTERPRETER };
+
 /* Whether frames.def has the text, in the rows of that kind. */
-static inline bool gpulimit_frame_is_passed(bool is_python, const char *text)
+static inline bool gpulimit_frame_is(enum gpulimit_frame_sort sort, const char *text)
 {
-    enum { PASSAGE, FRAMEWORK };
     static const struct {
-        int kind;
+        enum gpulimit_frame_sort sort;
         const char *pattern;
     } rows[] = {
-#define FRAME(_kind, _pattern, _text) {_kind, _pattern},
+#define FRAME(_kind, _pattern, _text) {GPULIMIT_##_kind, _pattern},
 #include "gpulimit/tbl/frames.def"
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].kind == (int)is_python && fnmatch(rows[i].pattern, text, 0) == 0)
+        if (rows[i].sort == sort && fnmatch(rows[i].pattern, text, 0) == 0)
             return true;
     }
     return false;
@@ -49,15 +50,18 @@ static inline bool gpulimit_frame_is_passed(bool is_python, const char *text)
 /* file: of a Python frame. */
 static inline enum gpulimit_frame_rank gpulimit_rank_python(const char *file)
 {
-    return gpulimit_frame_is_passed(true, file) ? GPULIMIT_RANK_ANY_PYTHON
-                                                : GPULIMIT_RANK_OWN_PYTHON;
+    return gpulimit_frame_is(GPULIMIT_FRAMEWORK, file) ? GPULIMIT_RANK_ANY_PYTHON
+                                                       : GPULIMIT_RANK_OWN_PYTHON;
 }
 
 /* path: of the module a native frame lies in; "" unknown. */
 static inline enum gpulimit_frame_rank gpulimit_rank_native(const char *path)
 {
-    return gpulimit_frame_is_passed(false, gpulimit_frame_base(path)) ? GPULIMIT_RANK_ANY
-                                                                      : GPULIMIT_RANK_OWN_NATIVE;
+    const char *base = gpulimit_frame_base(path);
+    return gpulimit_frame_is(GPULIMIT_PASSAGE, base) ||
+                   gpulimit_frame_is(GPULIMIT_INTERPRETER, base)
+               ? GPULIMIT_RANK_ANY
+               : GPULIMIT_RANK_OWN_NATIVE;
 }
 
 #endif

@@ -189,6 +189,54 @@ static void test_verbose_shows_whole_stacks(void **state)
 }
 
 /* By another key, and without headings; what has no stack shows none. */
+/* A call by ctypes from a callback of C code: the interpreter twice. Without Python's own frames
+ * its modules stay. */
+static void test_whole_stacks_leave_the_interpreter_out(void **state)
+{
+    static const char *const paths[] = {"/usr/lib/libffi.so.8", "/usr/lib/libpython3.11.so.1.0",
+                                        "/srv/solver", "/usr/bin/python3.11", "/usr/lib/libc.so.6"};
+    static const uint32_t stack[] = {1, 2, 2, 3, 4, 5, 4};
+    struct gpulimit_entry *entries;
+    struct fixture fixture;
+    struct tool_result result;
+
+    (void)state;
+    fixture_open(&fixture, 100);
+    fixture.header->pid = 4122;
+    fixture_add_device(&fixture, 0);
+    entries = fixture_add_entries(&fixture, 2);
+    fixture_add_sites(&fixture);
+    for (uint32_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        fixture_put_module(&fixture, paths[i]);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t site = fixture_put_site(&fixture);
+
+        for (uint32_t frame = 0; frame < sizeof(stack) / sizeof(stack[0]); frame++) {
+            fixture_put_native(&fixture, site, stack[frame], 0x10 * (frame + 1));
+        }
+        if (i == 0) {
+            fixture_put_python(&fixture, site, "/srv/train.py", "step", 7);
+        }
+        fixture_fill_entry(&fixture, &entries[i], GPULIMIT_PLACE(GPULIMIT_KIND_LINEAR, 0, 0),
+                           i == 0 ? 8 : 4, 30);
+        entries[i].site = site;
+    }
+    folder_add(&fixture, "2", true);
+    TOOL_RUN(&result, STAT, "allocs", "-v", "-n", "-p", "4122", "--min-size", "1");
+    assert_non_null(strstr(result.out, "train.py:7 step\n"
+                                       "      8M in 1 by\n"
+                                       "        /usr/lib/libffi.so.8+0x10\n"
+                                       "        (2 of the Python interpreter)\n"
+                                       "        /srv/solver+0x40\n"
+                                       "        (3 of the Python interpreter)\n"
+                                       "        /srv/train.py:7 step\n"));
+    assert_non_null(strstr(result.out, "      4M in 1 by\n"
+                                       "        /usr/lib/libffi.so.8+0x10\n"
+                                       "        /usr/lib/libpython3.11.so.1.0+0x20\n"));
+    tool_forget(&result);
+}
+
 static void test_stacks_of_a_group_may_be_of_several_sites(void **state)
 {
     static const char end[] = "  0 4121   14M     3      8M    30s (none)\n"
@@ -340,7 +388,8 @@ int main(void)
         cmocka_unit_test(test_stacks_of_a_group_may_be_of_several_sites),
         cmocka_unit_test(test_list_names_sites),
         cmocka_unit_test(test_json_has_frames_and_tag),
-        cmocka_unit_test(test_the_table_fits_a_terminal), /* adds a process */
+        cmocka_unit_test(test_the_table_fits_a_terminal), /* adds a process; so does the next */
+        cmocka_unit_test(test_whole_stacks_leave_the_interpreter_out),
     };
 
     return cmocka_run_group_tests(tests, test_set_up, folder_close);

@@ -46,6 +46,16 @@ static void test_where_all_is_passed_through_the_innermost_is_better_than_nothin
     assert_string_equal(name.text, "<frozen runpy>:3 run");
 }
 
+static void test_the_interpreter_is_nobodys_place(void **state)
+{
+    struct site_name name = {{0}, 0};
+    (void)state;
+    site_name_add_native(&name, "/usr/lib/libpython3.12.so.1.0", 1);
+    site_name_add_native(&name, "/usr/bin/python3.12", 2);
+    site_name_add_python(&name, "/v/lib/python3.12/site-packages/torch/nn/linear.py", "forward", 7);
+    assert_string_equal(name.text, "linear.py:7 forward");
+}
+
 static void test_what_does_not_fit_is_cut(void **state)
 {
     struct site_name name = {{0}, 0};
@@ -64,6 +74,7 @@ int main(void)
         cmocka_unit_test(test_the_innermost_line_of_the_programs_own_comes_first),
         cmocka_unit_test(test_without_a_line_of_its_own_the_innermost_module_is_named),
         cmocka_unit_test(test_where_all_is_passed_through_the_innermost_is_better_than_nothing),
+        cmocka_unit_test(test_the_interpreter_is_nobodys_place),
         cmocka_unit_test(test_what_does_not_fit_is_cut),
     };
     return cmocka_run_group_tests_name("site_name", tests, NULL, NULL);
