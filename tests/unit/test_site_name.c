@@ -33,6 +33,10 @@ static void test_without_a_line_of_its_own_the_innermost_module_is_named(void **
     site_name_add_native(&name, "/usr/lib/libc.so.6", 2);
     site_name_add_native(&name, "/project/simulate", 0xbeef0);
     assert_string_equal(name.text, "simulate+0xbeef0");
+    memset(&name, 0, sizeof name);
+    site_name_add_native(&name, "/v/lib/python3.12/site-packages/torch/lib/libc10_cuda.so", 2);
+    site_name_add_native(&name, "/v/lib/python3.12/site-packages/torch/lib/libtorch_cuda.so", 0xa);
+    assert_string_equal(name.text, "libtorch_cuda.so+0xa");
 }
 
 static void test_where_all_is_passed_through_the_innermost_is_better_than_nothing(void **state)
