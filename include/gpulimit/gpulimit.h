@@ -2,8 +2,8 @@
  *
  * For programs: say what they are at, so that whoever looks at their GPU memory sees it.
  *
- *     gpulimit_tag_push("epoch 3");      allocations of this thread belong to "epoch 3" from here
- * on gpulimit_mark("epoch 3 begins");   what is held now is noted under this name
+ *     gpulimit_tag_push("epoch 3");        from here on this thread allocates for "epoch 3"
+ *     gpulimit_mark("epoch 3 begins");     what is held now is noted under this name
  *     gpulimit_tag_pop();
  *
  * Nothing needs to be linked: where libgpulimit.so is not preloaded, the calls do nothing. Any
