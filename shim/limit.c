@@ -87,23 +87,25 @@ static bool limit_find_room(struct ticket *ticket)
     return fits;
 }
 
-/* A refused request, with where it came from: that takes locks, so it is asked before the books'.
- */
+/* A refused request, with where it came from and under which name: that takes locks, so it is asked
+ * before the books'. */
 static struct ticket limit_locate(const struct ticket *ticket)
 {
     struct ticket located = *ticket;
-    located.site = start_config()->error.length > 0 ? 0 : limit_site(UINT64_MAX);
+    if (start_config()->error.length == 0) {
+        located.site = limit_site(UINT64_MAX);
+        located.tag = limit_tag();
+    }
     return located;
 }
 
-/* Shows a refusal that has been counted, and remembers it. The tag comes from before the lock,
- * which a new name's number needs. */
-static void limit_note_refusal(struct books *books, const struct ticket *ticket, uint32_t tag,
+/* Shows a refusal that has been counted, and remembers it. */
+static void limit_note_refusal(struct books *books, const struct ticket *ticket,
                                enum gpulimit_event_what what)
 {
     const struct ledger_entry entry = {.requested_bytes = ticket->bytes,
                                        .site = ticket->site,
-                                       .tag = tag,
+                                       .tag = ticket->tag,
                                        .api = (uint16_t)ticket->api,
                                        .kind = (uint8_t)ticket->kind,
                                        .device = (uint8_t)ticket->device};
@@ -113,13 +115,12 @@ static void limit_note_refusal(struct books *books, const struct ticket *ticket,
 
 static void limit_count_denial(const struct ticket *ticket)
 {
-    uint32_t tag = limit_tag();
     struct books *books = books_lock();
     struct region_totals *totals = &books->ledger.totals[ticket->device];
     totals->denials++;
     totals->denied_bytes += ticket->bytes;
     totals->denied_mono_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
-    limit_note_refusal(books, ticket, tag, GPULIMIT_EVENT_REFUSED);
+    limit_note_refusal(books, ticket, GPULIMIT_EVENT_REFUSED);
     books_unlock();
 }
 
@@ -319,10 +320,9 @@ void limit_driver_refused(const struct ticket *ticket)
     if (ticket->device >= BUDGET_DEVICES)
         return;
     const struct ticket located = limit_locate(ticket);
-    uint32_t tag = limit_tag();
     struct books *books = books_lock();
     books->ledger.totals[ticket->device].driver_denials++;
-    limit_note_refusal(books, &located, tag, GPULIMIT_EVENT_DRIVER_REFUSED);
+    limit_note_refusal(books, &located, GPULIMIT_EVENT_DRIVER_REFUSED);
     books_unlock();
     tell_driver_refusal(&located);
 }
