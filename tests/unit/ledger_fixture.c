@@ -327,6 +327,23 @@ struct gpulimit_mark *fixture_add_mark(struct fixture *fixture, uint32_t device,
     return mark;
 }
 
+char fixture_path[] = "/tmp/test_ledger.XXXXXX";
+
+int fixture_make_path(void **state)
+{
+    int fd = mkstemp(fixture_path);
+
+    (void)state;
+    close(fd);
+    return fd < 0;
+}
+
+int fixture_remove_path(void **state)
+{
+    (void)state;
+    return unlink(fixture_path);
+}
+
 void fixture_write(const struct fixture *fixture, const char *path)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

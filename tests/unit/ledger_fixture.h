@@ -85,6 +85,12 @@ struct gpulimit_event *fixture_add_event(struct fixture *fixture, enum gpulimit_
 struct gpulimit_mark *fixture_add_mark(struct fixture *fixture, uint32_t device, const char *text,
                                        uint64_t charged_bytes, unsigned int age_seconds);
 
+/* A file of the test program's own, to write ledgers to: for cmocka's set-up and tear-down of a
+ * group. */
+extern char fixture_path[];
+int fixture_make_path(void **state);
+int fixture_remove_path(void **state);
+
 /* Writes the file anew. */
 void fixture_write(const struct fixture *fixture, const char *path);
 

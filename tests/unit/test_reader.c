@@ -23,15 +23,13 @@
 #include "gpulimit/reader.h"
 #include "ledger_fixture.h"
 
-static char test_path[] = "/tmp/test_reader.XXXXXX";
-
 static struct gpulimit_ledger *test_read(const struct fixture *fixture)
 {
     char reason[GPULIMIT_READER_REASON_BYTES] = "";
     struct gpulimit_ledger *ledger = NULL;
 
-    fixture_write(fixture, test_path);
-    if (gpulimit_reader_open(test_path, GPULIMIT_READER_ENTRIES, reason, &ledger) !=
+    fixture_write(fixture, fixture_path);
+    if (gpulimit_reader_open(fixture_path, GPULIMIT_READER_ENTRIES, reason, &ledger) !=
         GPULIMIT_READER_OK) {
         fail_msg("%s", reason);
     }
@@ -58,7 +56,7 @@ static void test_identity_and_counters_are_read(void **state)
     assert_int_equal(ledger->pid, 4121);
     assert_int_equal(ledger->owner_uid, getuid());
     assert_int_equal(ledger->count_mode, GPULIMIT_COUNT_ALLOCATIONS);
-    assert_string_equal(ledger->path, test_path);
+    assert_string_equal(ledger->path, fixture_path);
     assert_string_equal(ledger->notebook, "lab3.ipynb");
     assert_string_equal(ledger->library_version, "0.1.0");
     assert_int_equal(ledger->argument_count, 2);
@@ -162,9 +160,9 @@ static void test_summary_leaves_entries_alone(void **state)
     fixture_add_device(&fixture, 0);
     entries = fixture_add_entries(&fixture, 8);
     fixture_fill_entry(&fixture, entries, GPULIMIT_PLACE(GPULIMIT_KIND_LINEAR, 0, 0), 2, 1);
-    fixture_write(&fixture, test_path);
+    fixture_write(&fixture, fixture_path);
 
-    assert_int_equal(gpulimit_reader_open(test_path, GPULIMIT_READER_SUMMARY, reason, &ledger),
+    assert_int_equal(gpulimit_reader_open(fixture_path, GPULIMIT_READER_SUMMARY, reason, &ledger),
                      GPULIMIT_READER_OK);
     assert_int_equal(ledger->entry_count, 0);
     assert_int_equal(ledger->device_count, 1);
@@ -268,8 +266,8 @@ static void test_many_torn_records_do_not_hold_up_the_reader(void **state)
     for (int slot = 0; slot < 8192; slot++) {
         entries[slot].sequence = 1;
     }
-    fixture_write(&fixture, test_path);
-    page = fixture_map(test_path);
+    fixture_write(&fixture, fixture_path);
+    page = fixture_map(fixture_path);
     clock_gettime(CLOCK_MONOTONIC, &before);
     ledger = test_read(&fixture);
     clock_gettime(CLOCK_MONOTONIC, &after);
@@ -331,8 +329,8 @@ static void test_records_being_written_are_read_whole(void **state)
     fixture_add_device(&fixture, 0)->requested_bytes = 64 * FIXTURE_MIB;
     fixture.devices[0].by_kind[15].count = 64 * FIXTURE_MIB;
     fixture_add_entries(&fixture, 512);
-    fixture_write(&fixture, test_path);
-    fd = open(test_path, O_RDWR | O_CLOEXEC);
+    fixture_write(&fixture, fixture_path);
+    fd = open(fixture_path, O_RDWR | O_CLOEXEC);
     bytes = mmap(NULL, fixture.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     assert_ptr_not_equal(bytes, MAP_FAILED);
     writer.device = (void *)(bytes + GPULIMIT_DEVICES_OFFSET);
@@ -344,7 +342,7 @@ static void test_records_being_written_are_read_whole(void **state)
         struct gpulimit_ledger *ledger;
 
         assert_int_equal(
-            gpulimit_reader_read(fd, test_path, GPULIMIT_READER_ENTRIES, reason, &ledger),
+            gpulimit_reader_read(fd, fixture_path, GPULIMIT_READER_ENTRIES, reason, &ledger),
             GPULIMIT_READER_OK);
         assert_false(ledger->devices[0].is_torn);
         assert_int_equal(ledger->devices[0].charged_bytes, ledger->devices[0].requested_bytes);
@@ -362,21 +360,6 @@ static void test_records_being_written_are_read_whole(void **state)
     fixture_close(&fixture);
 }
 
-static int test_set_up(void **state)
-{
-    int fd = mkstemp(test_path);
-
-    (void)state;
-    close(fd);
-    return fd < 0;
-}
-
-static int test_tear_down(void **state)
-{
-    (void)state;
-    return unlink(test_path);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -392,5 +375,5 @@ int main(void)
         cmocka_unit_test(test_records_being_written_are_read_whole),
     };
 
-    return cmocka_run_group_tests(tests, test_set_up, test_tear_down);
+    return cmocka_run_group_tests(tests, fixture_make_path, fixture_remove_path);
 }

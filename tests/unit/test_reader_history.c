@@ -19,15 +19,13 @@
 
 #define MIB FIXTURE_MIB
 
-static char test_path[] = "/tmp/test_reader_history.XXXXXX";
-
 static struct gpulimit_ledger *test_read_parts(const struct fixture *fixture, unsigned int parts)
 {
     char reason[GPULIMIT_READER_REASON_BYTES] = "";
     struct gpulimit_ledger *ledger = NULL;
 
-    fixture_write(fixture, test_path);
-    if (gpulimit_reader_open(test_path, parts, reason, &ledger) != GPULIMIT_READER_OK) {
+    fixture_write(fixture, fixture_path);
+    if (gpulimit_reader_open(fixture_path, parts, reason, &ledger) != GPULIMIT_READER_OK) {
         fail_msg("%s", reason);
     }
     return ledger;
@@ -364,29 +362,14 @@ static void test_history_beyond_the_bounds_is_left_out(void **state)
         fixture.header->extents[fixture.header->extents_used++] =
             (struct gpulimit_extent){claims[i].section, claims[i].count, (i + 1) << 28};
     }
-    fixture_write(&fixture, test_path);
-    assert_int_equal(truncate(test_path, 2ll << 30), 0);
-    assert_int_equal(gpulimit_reader_open(test_path, GPULIMIT_READER_HISTORY, reason, &ledger),
+    fixture_write(&fixture, fixture_path);
+    assert_int_equal(truncate(fixture_path, 2ll << 30), 0);
+    assert_int_equal(gpulimit_reader_open(fixture_path, GPULIMIT_READER_HISTORY, reason, &ledger),
                      GPULIMIT_READER_OK);
     assert_int_equal(ledger->tally_count + ledger->event_count + ledger->mark_count, 0);
     assert_int_equal(ledger->device_count, 2);
     gpulimit_reader_close(ledger);
     fixture_close(&fixture);
-}
-
-static int test_set_up(void **state)
-{
-    int fd = mkstemp(test_path);
-
-    (void)state;
-    close(fd);
-    return fd < 0;
-}
-
-static int test_tear_down(void **state)
-{
-    (void)state;
-    return unlink(test_path);
 }
 
 int main(void)
@@ -405,5 +388,5 @@ int main(void)
         cmocka_unit_test(test_history_beyond_the_bounds_is_left_out),
     };
 
-    return cmocka_run_group_tests(tests, test_set_up, test_tear_down);
+    return cmocka_run_group_tests(tests, fixture_make_path, fixture_remove_path);
 }

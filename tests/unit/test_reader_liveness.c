@@ -20,14 +20,12 @@
 #include "gpulimit/reader.h"
 #include "ledger_fixture.h"
 
-static char test_path[] = "/tmp/test_reader_liveness.XXXXXX";
-
 static void test_expect(enum gpulimit_state expected, int32_t lock_pid)
 {
     char reason[GPULIMIT_READER_REASON_BYTES];
     struct gpulimit_ledger *ledger;
 
-    assert_int_equal(gpulimit_reader_open(test_path, GPULIMIT_READER_SUMMARY, reason, &ledger),
+    assert_int_equal(gpulimit_reader_open(fixture_path, GPULIMIT_READER_SUMMARY, reason, &ledger),
                      GPULIMIT_READER_OK);
     assert_string_equal(gpulimit_reader_state_name(ledger->state),
                         gpulimit_reader_state_name(expected));
@@ -51,11 +49,11 @@ static pid_t test_start_writer(enum test_writer how)
 
         fixture_open(&fixture, 60);
         fixture_set_identity(&fixture);
-        fixture_write(&fixture, test_path);
+        fixture_write(&fixture, fixture_path);
         if (how == LOCKED) {
-            fixture_lock(test_path);
+            fixture_lock(fixture_path);
         } else if (how == MAPPED) {
-            fixture_map(test_path);
+            fixture_map(fixture_path);
         }
         close(ready[1]);
         for (;;) {
@@ -78,7 +76,7 @@ static void test_write(uint64_t ended_time_ns, void (*change)(struct gpulimit_he
     if (change) {
         change(fixture.header);
     }
-    fixture_write(&fixture, test_path);
+    fixture_write(&fixture, fixture_path);
     fixture_close(&fixture);
 }
 
@@ -90,7 +88,7 @@ static void test_lock_shows_life_in_any_namespace(void **state)
     (void)state;
     test_expect(GPULIMIT_STATE_LIVE, child);
     fixture_open(&fixture, 60); /* pid 4121, another machine's start for all that it says */
-    fixture_write(&fixture, test_path);
+    fixture_write(&fixture, fixture_path);
     fixture_close(&fixture);
     test_expect(GPULIMIT_STATE_LIVE, child);
     kill(child, SIGKILL);
@@ -177,24 +175,9 @@ static void test_brackets_and_blanks_in_the_name_do_not_confuse(void **state)
     (void)state;
     assert_int_equal(prctl(PR_SET_NAME, "a) Z 1 (b) ", 0, 0, 0), 0);
     test_write(0, NULL);
-    page = fixture_map(test_path);
+    page = fixture_map(fixture_path);
     test_expect(GPULIMIT_STATE_LIVE, getpid());
     munmap(page, FIXTURE_PAGE);
-}
-
-static int test_set_up(void **state)
-{
-    int fd = mkstemp(test_path);
-
-    (void)state;
-    close(fd);
-    return fd < 0;
-}
-
-static int test_tear_down(void **state)
-{
-    (void)state;
-    return unlink(test_path);
 }
 
 int main(void)
@@ -210,5 +193,5 @@ int main(void)
         cmocka_unit_test(test_brackets_and_blanks_in_the_name_do_not_confuse),
     };
 
-    return cmocka_run_group_tests(tests, test_set_up, test_tear_down);
+    return cmocka_run_group_tests(tests, fixture_make_path, fixture_remove_path);
 }

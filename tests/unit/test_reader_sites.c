@@ -17,15 +17,13 @@
 #include "gpulimit/reader.h"
 #include "ledger_fixture.h"
 
-static char test_path[] = "/tmp/test_reader_sites.XXXXXX";
-
 static struct gpulimit_ledger *test_read(const struct fixture *fixture)
 {
     char reason[GPULIMIT_READER_REASON_BYTES] = "";
     struct gpulimit_ledger *ledger = NULL;
 
-    fixture_write(fixture, test_path);
-    if (gpulimit_reader_open(test_path, GPULIMIT_READER_ENTRIES, reason, &ledger) !=
+    fixture_write(fixture, fixture_path);
+    if (gpulimit_reader_open(fixture_path, GPULIMIT_READER_ENTRIES, reason, &ledger) !=
         GPULIMIT_READER_OK) {
         fail_msg("%s", reason);
     }
@@ -153,29 +151,14 @@ static void test_call_sites_beyond_the_bounds_are_left_out(void **state)
     fixture_add_device(&fixture, 0);
     fixture_add_sites(&fixture);
     fixture.header->extents[3].count = GPULIMIT_READER_SITES_MAX + 5;
-    fixture_write(&fixture, test_path);
-    assert_int_equal(truncate(test_path, 1ll << 30), 0);
-    assert_int_equal(gpulimit_reader_open(test_path, GPULIMIT_READER_ENTRIES, reason, &ledger),
+    fixture_write(&fixture, fixture_path);
+    assert_int_equal(truncate(fixture_path, 1ll << 30), 0);
+    assert_int_equal(gpulimit_reader_open(fixture_path, GPULIMIT_READER_ENTRIES, reason, &ledger),
                      GPULIMIT_READER_OK);
     assert_int_equal(ledger->site_count, GPULIMIT_READER_SITES_MAX);
     assert_int_equal(ledger->device_count, 1);
     gpulimit_reader_close(ledger);
     fixture_close(&fixture);
-}
-
-static int test_set_up(void **state)
-{
-    int fd = mkstemp(test_path);
-
-    (void)state;
-    close(fd);
-    return fd < 0;
-}
-
-static int test_tear_down(void **state)
-{
-    (void)state;
-    return unlink(test_path);
 }
 
 int main(void)
@@ -188,5 +171,5 @@ int main(void)
         cmocka_unit_test(test_call_sites_beyond_the_bounds_are_left_out),
     };
 
-    return cmocka_run_group_tests(tests, test_set_up, test_tear_down);
+    return cmocka_run_group_tests(tests, fixture_make_path, fixture_remove_path);
 }
