@@ -28,9 +28,13 @@ TEXTS = [
     (r'\+0x[0-9a-f]+', '+<offset>'),
     (r'python3\.\d+', 'python3'),
     (r'(gpulimit\.<\w+>)\.\d+', r'\1.<time>'),
-    (r'\((/|\.\./)(\S*/)?tests/golden/', '('),
-    (r'^(/|\.\./)(\S*/)?tests/golden/', ''),  # of a text of JSON that is a path
+    (r'^/(\S*/)?tests/golden/', ''),
     (r'can be written, \S+ free', 'can be written, <size> free'),
+]
+# Paths of sources, which are as long as it is far from the build to them: before other paths are named in them.
+SOURCES = [
+    (r'\((/|\.\./)(\S*/)?tests/golden/', '('),
+    (r'^\.\./(\S*/)?tests/golden/', ''),  # of a text of JSON that is a path
 ]
 # The heading of a stack and its lines; those of them that are the program's own.
 STACK = re.compile(r'^ {6}\S+ in \d+ by$')
@@ -59,6 +63,8 @@ class Normal:
         lines = text.split('\n')
         lines = [self._plain(line) for line in lines] if is_plain else self._tables(lines, is_stream)
         text = '\n'.join(lines)
+        for pattern, word in SOURCES:
+            text = re.sub(pattern, word, text)
         for path, name in self.paths:
             text = text.replace(path, name)
         for pattern in PIDS:
